@@ -60,11 +60,12 @@ function(tessera_module FOLDER)
   install(TARGETS ${name} DESTINATION lib/tessera)
 endfunction()
 
-# tessera_kind(NAME APART PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, and its place in
-# the list that src/kinds/ is made from. Its tests read configurations as the agent does.
+# tessera_kind(NAME APART LINK ... PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, which
+# links those of its sub-folders, and its place in the list that src/kinds/ is made from. Its tests read
+# configurations as the agent does.
 function(tessera_kind NAME)
-  cmake_parse_arguments(ARG "" "" "PRIVATE;TESTS" ${ARGN})
-  tessera_library(backend/${NAME} ${ARG_UNPARSED_ARGUMENTS} LINK backend PRIVATE ${ARG_PRIVATE}
+  cmake_parse_arguments(ARG "" "" "LINK;PRIVATE;TESTS" ${ARGN})
+  tessera_library(backend/${NAME} ${ARG_UNPARSED_ARGUMENTS} LINK backend ${ARG_LINK} PRIVATE ${ARG_PRIVATE}
     TESTS kinds ${ARG_TESTS})
   set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_KINDS "TESSERA_KIND(${NAME})\n")
   set_property(GLOBAL APPEND PROPERTY TESSERA_KIND_LIBRARIES backend_${NAME})

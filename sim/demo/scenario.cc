@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "config/load.h"
 #include "config/schema.h"
 #include "kinds/kinds.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/nvidia/limiter.h"
+#include "backend/nvidia/fraction/limiter.h"
 #include "base/clock.h"
 #include "fraction/grant_binder.h"
 

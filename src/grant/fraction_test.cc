@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "backend/nvidia/limiter.h"
+#include "backend/nvidia/fraction/limiter.h"
 
 namespace tessera {
 namespace {

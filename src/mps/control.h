@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/nvidia/mps_status.h"
+#include "backend/nvidia/mps/status.h"
 #include "base/result.h"
 #include "mps/sizes.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "backend/nvidia/claims.h"
+#include "backend/nvidia/core/claims.h"
 #include "backend/nvidia/platform.h"
 #include "base/clock.h"
 #include "base/text.h"

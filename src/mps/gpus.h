@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/nvidia/gpu.h"
-#include "backend/nvidia/nvidia_config.h"
-#include "backend/nvidia/nvml.h"
-#include "backend/nvidia/reading.h"
+#include "backend/nvidia/core/gpu.h"
+#include "backend/nvidia/core/nvidia_config.h"
+#include "backend/nvidia/core/reading.h"
+#include "backend/nvidia/nvml/nvml.h"
 #include "base/result.h"
 #include "mps/sizes.h"
 #include "os/files.h"

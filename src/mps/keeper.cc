@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "backend/nvidia/mps_config.h"
+#include "backend/nvidia/mps/config.h"
 #include "base/log.h"
 #include "mps/gpus.h"
 #include "mps/local_control.h"

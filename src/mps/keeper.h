@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "base/clock.h"
 #include "mps/supervisor.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "base/log.h"
 #include "os/files.h"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "backend/nvidia/claims.h"
-#include "backend/nvidia/mps_config.h"
+#include "backend/nvidia/core/claims.h"
+#include "backend/nvidia/mps/config.h"
 #include "base/text.h"
 
 namespace tessera::mps {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 
 namespace tessera::mps {
 

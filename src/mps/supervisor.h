@@ -16,7 +16,7 @@
 #include <set>
 #include <string>
 
-#include "backend/nvidia/mps_status.h"
+#include "backend/nvidia/mps/status.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "mps/control.h"

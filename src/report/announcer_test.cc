@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "api/server.h"
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "base/told_test.h"
 #include "hami/vendor.h"
 #include "json/json.h"

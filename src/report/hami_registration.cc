@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "backend/nvidia/gpu.h"
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/gpu.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "hami/handshake.h"
 #include "hami/link_scores.h"
 #include "hami/names.h"

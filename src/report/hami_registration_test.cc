@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/labeller.h"
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "hami/vendor.h"
 #include "node/node_under_test.h"
 

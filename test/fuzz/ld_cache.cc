@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader's cache of a driver's root, whatever stands in it.
 
-#include "backend/nvidia/ld_cache.h"
+#include "backend/nvidia/cdi/ld_cache.h"
 
 #include "test/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `tessera mps` leaves for the agent: any text is refused, or read to what writing and reading
 // gives again.
-#include "backend/nvidia/mps_status.h"
+#include "backend/nvidia/mps/status.h"
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The capability of a virtual GPU in a PCI configuration space.
 
-#include "backend/nvidia/vgpu.h"
+#include "backend/nvidia/labels/vgpu.h"
 
 #include "test/fuzz/fuzz.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "agent_fixture.h"
-#include "backend/nvidia/mps_status.h"
+#include "backend/nvidia/mps/status.h"
 #include "base/text.h"
 #include "nvml/nvidia_node.h"
 #include "os/fd.h"

@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "agent_fixture.h"
-#include "backend/nvidia/gpu.h"
+#include "backend/nvidia/core/gpu.h"
 #include "base/text.h"
 #include "grant/cdi_document.h"
 #include "nvml/nvidia_node.h"

@@ -418,5 +418,5 @@ Return nvmlEventSetWait_v2(EventSetHandle set, EventData* data, unsigned timeout
 // Every function that the agent looks up is there, and takes what the agent gives it.
 #define NVML_FUNCTION(name, symbol, ...) \
   static_assert(std::is_same_v<decltype(&(symbol)), Function<Return(__VA_ARGS__)>::Pointer>);
-#include "backend/nvidia/nvml_functions.def"
+#include "backend/nvidia/nvml/functions.def"
 #undef NVML_FUNCTION

@@ -27,7 +27,7 @@ class FakeNvmlTest : public testing::TestWithParam<const char*> {
     library_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr);
 #define NVML_FUNCTION(name, ...) Look(api_.name);
-#include "backend/nvidia/nvml_functions.def"
+#include "backend/nvidia/nvml/functions.def"
 #undef NVML_FUNCTION
     ASSERT_EQ(api_.Init.call(), Return::kSuccess);
   }

@@ -24,7 +24,7 @@ std::string FunctionIn(const Yaml& yaml) {
   static constexpr std::string_view kKnown[] = {
       kAll,
 #define NVML_FUNCTION(name, symbol, ...) #symbol,
-#include "backend/nvidia/nvml_functions.def"
+#include "backend/nvidia/nvml/functions.def"
 #undef NVML_FUNCTION
       // processes.cc, for whoever asks in a container.
       "nvmlDeviceGetComputeRunningProcesses_v3",

@@ -31,7 +31,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/nvidia/nvml_api.h"
+#include "backend/nvidia/nvml/api.h"
 
 namespace tessera::nvml {
 

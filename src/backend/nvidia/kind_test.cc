@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "config/told_test.h"
 #include "kinds/kinds.h"
 #include "nvml/nvidia_node.h"

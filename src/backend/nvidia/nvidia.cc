@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/nvidia/claims.h"
-#include "backend/nvidia/vgpu_trouble.h"
+#include "backend/nvidia/core/claims.h"
+#include "backend/nvidia/fraction/vgpu_trouble.h"
 #include "base/log.h"
 
 namespace tessera {

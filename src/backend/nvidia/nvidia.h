@@ -5,10 +5,11 @@
 //   it a second time.
 // - A GPU that was read before is the device it was when it cannot be read now; checks tell how it
 //   fares. One that was never read is a device with a defect.
-// - XIDs take out the devices that they are about, by the policy of xid.h; polled state
-//   (condition.h) counts as any check. A device that was lost, or shows signs of a reset, and
+// - XIDs take out the devices that they are about, by the policy of core/xid.h; polled state
+//   (core/condition.h) counts as any check. A device that was lost, or shows signs of a reset, and
 //   answers again was reset: that is told before it is called good.
-// - GPUs that are plugged and MIG instances that are made or destroyed lead to a scan (geometry.h).
+// - GPUs that are plugged and MIG instances that are made or destroyed lead to a scan
+// (mig/geometry.h).
 // - Without a driver a scan fails and is repeated, and every check answers "unknown".
 //
 // Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
@@ -23,13 +24,13 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/nvidia/condition.h"
-#include "backend/nvidia/events.h"
-#include "backend/nvidia/geometry.h"
-#include "backend/nvidia/gpu.h"
-#include "backend/nvidia/nvidia_config.h"
-#include "backend/nvidia/nvml.h"
-#include "backend/nvidia/reading.h"
+#include "backend/nvidia/core/condition.h"
+#include "backend/nvidia/core/events.h"
+#include "backend/nvidia/core/gpu.h"
+#include "backend/nvidia/core/nvidia_config.h"
+#include "backend/nvidia/core/reading.h"
+#include "backend/nvidia/mig/geometry.h"
+#include "backend/nvidia/nvml/nvml.h"
 #include "os/files.h"
 #include "os/worker.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that lacks one function of nvml_functions.def, each in turn: of an older driver, or of
+// A library that lacks one function of nvml/functions.def, each in turn: of an older driver, or of
 // a newer one that has done away with it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using Texts = std::vector<std::string>;
 
 const Texts kFunctions = {
 #define NVML_FUNCTION(name, symbol, ...) #symbol,
-#include "backend/nvidia/nvml_functions.def"
+#include "backend/nvidia/nvml/functions.def"
 #undef NVML_FUNCTION
     "nvmlErrorString"};
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/nvidia/cdi_parts.h"
-#include "backend/nvidia/cdi_platforms.h"
-#include "backend/nvidia/claims.h"
-#include "backend/nvidia/condition.h"
-#include "backend/nvidia/gpu.h"
-#include "backend/nvidia/library_directories.h"
-#include "backend/nvidia/nvml.h"
-#include "backend/nvidia/vgpu_trouble.h"
+#include "backend/nvidia/cdi/parts.h"
+#include "backend/nvidia/cdi/platforms.h"
+#include "backend/nvidia/core/claims.h"
+#include "backend/nvidia/core/condition.h"
+#include "backend/nvidia/core/gpu.h"
+#include "backend/nvidia/fraction/vgpu_trouble.h"
+#include "backend/nvidia/nvml/library_directories.h"
+#include "backend/nvidia/nvml/nvml.h"
 #include "base/log.h"
 #include "os/vendor_library.h"
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/nvidia/driver_files.h"
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/cdi/driver_files.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "os/files.h"
 
 namespace tessera::nvidia {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "backend/nvidia/events.h"
+#include "backend/nvidia/core/events.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
 #include "base/log.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "compat/hami/load.h"
 #include "compat/hami/options.h"
 #include "kinds/kinds.h"

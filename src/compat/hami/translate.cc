@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "compat/hami/node_config.h"
 
 namespace tessera::config::hami {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <ostream>
 
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
 #include "compat/nvidia/told_test.h"
 #include "config/print.h"
 #include "kinds/kinds.h"

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/nvidia/mps_config.h"
-#include "backend/nvidia/nvidia_config.h"
+#include "backend/nvidia/core/nvidia_config.h"
+#include "backend/nvidia/mps/config.h"
 #include "compat/nvidia/options.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"

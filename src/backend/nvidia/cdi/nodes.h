@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device nodes for CDI documents, with all that the kernel says of them. Looks at files; any
+// thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/nvidia/cdi/driver_libraries.h"
+#include "backend/nvidia/cdi/hooks.h"
+#include "backend/nvidia/core/nvidia_config.h"
+#include "device/device.h"
+#include "grant/cdi_document.h"
+#include "os/files.h"
+
+namespace tessera::nvidia {
+
+class Nodes {
+ public:
+  Nodes(const os::Root& root, const NvidiaConfig& config);
+
+  // The node at this path, with a group that the container needs to open it, if any.
+  void Add(const std::string& path, cdi::Edits& edits) const;
+  // Those in a directory of /dev that a pattern with "*" fits.
+  void AddLike(const std::string& directory, const std::string& pattern, cdi::Edits& edits) const;
+  // Those that draw on the GPU at this address of the bus, and the links that name them by it.
+  void AddDrm(const std::string& address, const Hooks& hooks, cdi::Edits& edits) const;
+  bool Has(const std::string& path) const { return dev_.Has(dev_.Follow(path)); }
+
+ private:
+  const os::Root root_;
+  const Tree dev_;  // whose /dev is the host's devices'
+  const bool gids_;
+};
+
+}  // namespace tessera::nvidia

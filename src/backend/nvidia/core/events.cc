@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/core/events.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "backend/nvidia/nvml/per_session.h"
+#include "base/log.h"
+#include "os/thread.h"
+
+namespace tessera::nvidia {
+namespace {
+
+constexpr uint64_t kWanted = nvml::kXidCriticalError | nvml::kDoubleBitEccError;
+constexpr uint64_t kXidOfDoubleBitError = 48;  // the driver reports it under this number as well
+// The same event again within this time says nothing new: a sick driver may repeat it without end.
+constexpr Duration kRepeat{1'000};
+
+class EventSet {
+ public:
+  explicit EventSet(const nvml::Library& library)
+      : library_(library), handle_(library.MakeEventSet()) {}
+  ~EventSet() {
+    if (handle_) library_.FreeEventSet(*handle_);
+  }
+  EventSet(const EventSet&) = delete;
+  EventSet& operator=(const EventSet&) = delete;
+  const nvml::Answer<nvml::EventSetHandle>& handle() const { return handle_; }
+
+ private:
+  const nvml::Library& library_;
+  const nvml::Answer<nvml::EventSetHandle> handle_;
+};
+
+// The GPUs of one event set.
+struct Registered {
+  std::map<nvml::DeviceHandle, std::string> gpus;  // UUIDs
+  std::set<std::string> done;                      // UUIDs, with those that tell of no events
+  std::map<std::string, std::string> refused;      // by UUID, why
+
+  // A GPU that has just fallen off the bus cannot be asked who it is.
+  std::string UuidOf(const nvml::Library& library, nvml::DeviceHandle gpu) const {
+    const auto known = gpus.find(gpu);
+    return known != gpus.end() ? known->second : library.Uuid(gpu).value_or("");
+  }
+};
+
+}  // namespace
+
+struct EventWatcher::State : std::enable_shared_from_this<State> {
+  State(std::shared_ptr<nvml::Session> owner, Time its_time)
+      : session(std::move(owner)), time(std::move(its_time)) {}
+
+  const std::shared_ptr<nvml::Session> session;
+  const Time time;
+
+  mutable std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
+                             // Unsubscribe; never held over a call of NVML
+  std::condition_variable changed;
+  os::ThreadOnce thread;
+  bool stopping = false;
+  bool renew = false;
+  std::map<unsigned, std::string> gpus;  // to be watched, by index
+  size_t watched = 0;
+  std::map<std::string, std::string> refusals;  // by UUID
+  std::map<const void*, Listener> listeners;
+  Event last_event;
+  Steady last_told{};
+
+  // The thread's own.
+  std::string trouble;              // with the event set, as it was told; empty: none
+  size_t told_watched = 0;          // how many GPUs, as it was told
+  std::set<std::string> told_gpus;  // what was told about single ones
+
+  void Begin();
+  void Run();
+  bool AwaitWork();
+  bool Pause(Duration pause);
+  bool IsCurrent(const nvml::LibraryPtr& library) const;
+  std::string Serve(const nvml::LibraryPtr& library);
+  void RegisterAll(const nvml::Library& library, nvml::EventSetHandle set, Registered& registered);
+  nvml::Answer<uint64_t> Register(const nvml::Library& library, nvml::EventSetHandle set,
+                                  unsigned index, const std::string& uuid, Registered& registered);
+  void Tell(const Event& event);
+  void SetWatched(size_t count, std::map<std::string, std::string> refused);
+};
+
+// Under the mutex. Each scan tries again.
+void EventWatcher::State::Begin() {
+  thread.Start([state = shared_from_this()] { state->Run(); },
+               "events of GPUs are not told, checks go on");
+}
+
+// The thread's life. The library is let go of before every pause.
+void EventWatcher::State::Run() {
+  Backoff retries = kRetries;
+  while (AwaitWork()) {
+    const Steady began = time.now();
+    std::string failure;
+    if (const nvml::LibraryPtr library = session->current()) {
+      {
+        std::lock_guard lock(mutex);
+        renew = false;
+      }
+      failure = Serve(library);
+      SetWatched(0, {});
+    }
+    if (time.now() - began > kLongestRetry) retries.Succeeded();
+    if (failure.empty()) continue;
+    if (failure != trouble) {
+      log::Warn("events of GPUs are not told, checks go on; tried again", {{"error", failure}});
+    }
+    trouble = std::move(failure);
+    told_watched = 0;
+    if (!Pause(retries.Failed())) return;
+  }
+}
+
+// Until there is something to watch; false: it is the end.
+bool EventWatcher::State::AwaitWork() {
+  std::unique_lock lock(mutex);
+  // Not by its library: the last to let go of one closes it, which no lock may be held over.
+  changed.wait(lock, [this] { return stopping || (!gpus.empty() && session->is_open()); });
+  return !stopping;
+}
+
+// False: it is the end.
+bool EventWatcher::State::Pause(Duration pause) {
+  std::unique_lock lock(mutex);
+  if (stopping) return false;
+  if (time.pause) {
+    lock.unlock();
+    time.pause(pause);
+    lock.lock();
+  }
+  const Duration left = time.pause ? Duration(0) : pause;
+  return !changed.wait_for(lock, left, [this] { return stopping; });
+}
+
+bool EventWatcher::State::IsCurrent(const nvml::LibraryPtr& library) const {
+  // Let go of with the mutex free: it may be the last, and to close a library may take any time.
+  const nvml::LibraryPtr now = session->current();
+  std::lock_guard lock(mutex);
+  return !stopping && !renew && now == library;
+}
+
+// One event set, until it breaks: says how; or until it is of no use any more: empty.
+std::string EventWatcher::State::Serve(const nvml::LibraryPtr& library) {
+  const EventSet set(*library);
+  if (!set.handle()) return library->Text(set.handle().error());
+  Registered registered;
+  while (IsCurrent(library)) {
+    RegisterAll(*library, *set.handle(), registered);
+    const auto event = library->AwaitEvent(*set.handle(), kWait);
+    if (!event && event.error().code != nvml::Return::kTimeout) {
+      return library->Text(event.error());
+    }
+    trouble.clear();
+    if (!event) continue;
+    const bool is_xid = event->type == nvml::kXidCriticalError;
+    if (!is_xid && event->type != nvml::kDoubleBitEccError) continue;
+    Tell({.gpu = registered.UuidOf(*library, event->device),
+          .xid = is_xid ? event->data : kXidOfDoubleBitError,
+          .gpu_instance = is_xid ? event->gpu_instance : nvml::kNoInstance,
+          .compute_instance = is_xid ? event->compute_instance : nvml::kNoInstance});
+  }
+  return {};
+}
+
+// Asks those that were not asked yet; one that fails is asked again after the next wait.
+void EventWatcher::State::RegisterAll(const nvml::Library& library, nvml::EventSetHandle set,
+                                      Registered& registered) {
+  std::map<unsigned, std::string> wanted;
+  {
+    std::lock_guard lock(mutex);
+    wanted = gpus;
+  }
+  for (const auto& [index, uuid] : wanted) {
+    if (registered.done.contains(uuid)) continue;
+    const auto types = Register(library, set, index, uuid, registered);
+    if (types && *types != 0) continue;
+    const std::string why = types ? "it does not support them" : library.Text(types.error());
+    if (told_gpus.insert(uuid + why).second) {
+      log::Warn("a GPU tells of no events, only checks see it", {{"gpu", uuid}, {"error", why}});
+    }
+  }
+  SetWatched(registered.gpus.size(), registered.refused);
+  if (!trouble.empty() || told_watched == registered.gpus.size()) return;
+  told_watched = registered.gpus.size();
+  log::Info("events of GPUs are watched", {{"gpus", told_watched}});
+}
+
+// The types of events that it will tell of; none where it knows none.
+nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& library,
+                                                     nvml::EventSetHandle set, unsigned index,
+                                                     const std::string& uuid,
+                                                     Registered& registered) {
+  const nvml::Use use(library, index);
+  const auto gpu = library.DeviceByIndex(index);
+  if (!gpu) return tl::unexpected(gpu.error());
+  const auto found = library.Uuid(*gpu);
+  if (!found) return tl::unexpected(found.error());
+  if (*found != uuid) return kWanted;  // indices have moved: the next scan tells where it is
+  const auto supported = library.SupportedEvents(*gpu);
+  const uint64_t types = supported.value_or(0) & kWanted;
+  const auto done = types == 0 ? nvml::Answer<void>() : library.RegisterEvents(*gpu, types, set);
+  const nvml::Failure* failure = !supported ? &supported.error() : !done ? &done.error() : nullptr;
+  registered.refused.erase(uuid);
+  if (failure != nullptr && failure->code != nvml::Return::kNotSupported) {
+    registered.refused[uuid] = library.Text(*failure);
+    return tl::unexpected(*failure);
+  }
+  registered.done.insert(uuid);
+  if (failure != nullptr || types == 0) return uint64_t{0};
+  registered.gpus[*gpu] = uuid;
+  return types;
+}
+
+void EventWatcher::State::Tell(const Event& event) {
+  std::lock_guard lock(mutex);
+  const Steady now = time.now();
+  if (event == last_event && now - last_told < kRepeat) return;
+  last_event = event;
+  last_told = now;
+  for (const auto& [owner, listener] : listeners) listener(event);
+}
+
+void EventWatcher::State::SetWatched(size_t count, std::map<std::string, std::string> refused) {
+  std::lock_guard lock(mutex);
+  watched = count;
+  refusals = std::move(refused);
+}
+
+EventWatcher::EventWatcher(std::shared_ptr<nvml::Session> session, Time time)
+    : state_(std::make_shared<State>(std::move(session), std::move(time))) {}
+
+EventWatcher::~EventWatcher() {
+  std::lock_guard lock(state_->mutex);
+  state_->stopping = true;
+  state_->changed.notify_all();
+}
+
+std::shared_ptr<EventWatcher> EventWatcher::Of(const std::shared_ptr<nvml::Session>& session) {
+  return PerSession<EventWatcher>(session);
+}
+
+void EventWatcher::Subscribe(const void* owner, Listener listener) {
+  std::lock_guard lock(state_->mutex);
+  state_->listeners[owner] = std::move(listener);
+  state_->Begin();
+}
+
+void EventWatcher::Unsubscribe(const void* owner) {
+  std::lock_guard lock(state_->mutex);
+  state_->listeners.erase(owner);
+}
+
+void EventWatcher::Watch(std::map<unsigned, std::string> gpus) {
+  std::lock_guard lock(state_->mutex);
+  state_->gpus = std::move(gpus);
+  if (!state_->listeners.empty()) state_->Begin();
+  state_->changed.notify_all();
+}
+
+void EventWatcher::Renew() {
+  std::lock_guard lock(state_->mutex);
+  state_->renew = true;
+}
+
+std::optional<std::string> EventWatcher::Refusal(const std::string& uuid) const {
+  std::lock_guard lock(state_->mutex);
+  const auto refused = state_->refusals.find(uuid);
+  if (refused == state_->refusals.end()) return std::nullopt;
+  return refused->second;
+}
+
+size_t EventWatcher::watched() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->watched;
+}
+
+}  // namespace tessera::nvidia

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/fraction/vgpu_config.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "backend/nvidia/fraction/limiter.h"
+#include "backend/nvidia/fraction/vgpu_requested.h"
+#include "config/schema/fields.h"
+#include "grant/fraction.h"
+#include "hami/names.h"
+
+namespace tessera::nvidia {
+namespace {
+
+using config::At;
+using config::Bind;
+using config::BindEnum;
+using config::BindList;
+using config::Choices;
+using config::Key;
+using config::NamesOf;
+using config::Type;
+using VirtualGpu = NvidiaConfig::Vgpu;
+
+constexpr int kMostParts = kAllCores;
+
+constexpr auto kVgpuSize = [](auto& config, const At& at) -> auto& {
+  return kVgpuConfig(config, at).sizes[at[1]];
+};
+
+Key VgpuSizesKey() {
+  return {.name = "sizes",
+          .type = Type::kList,
+          .doc = "What each virtual GPU of a card has, by its number: as many as `replicas`.",
+          .default_note = "none: a card's memory and compute time in so many equal parts",
+          .max = kMostParts,
+          .list = BindList(kVgpuConfig, &VirtualGpu::sizes),
+          .children = [] {
+            return std::vector<Key>{
+                {.name = "memory",
+                 .type = Type::kInt,
+                 .doc = "The memory that it has.",
+                 .example = "8192",
+                 .unit = "MiB",
+                 .required = true,
+                 .min = 1,
+                 .max = kMostVgpuMemory,
+                 .field = Bind(kVgpuSize, &VirtualGpu::Size::memory)},
+                {.name = "cores",
+                 .type = Type::kInt,
+                 .doc = "The part of the card's compute time that it has, in percent.",
+                 .example = "30",
+                 .unit = "percent",
+                 .required = true,
+                 .min = 1,
+                 .max = kAllCores,
+                 .field = Bind(kVgpuSize, &VirtualGpu::Size::cores)},
+            };
+          }};
+}
+
+std::optional<config::Misfit> CheckDigit(std::string_view text) {
+  if (text.size() == 1 && text.front() >= '0' && text.front() <= '9') return std::nullopt;
+  return config::Misfit{.message = fmt::format("takes a digit, not {}", config::Quoted(text))};
+}
+
+// What the library is told besides its limits.
+std::vector<Key> TunableKeys() {
+  const Choices<std::string> core_policy = {
+      {"default", ""}, {"force", "force"}, {"disable", "disable"}};
+  const Choices<bool> pod = {{"fixed", false}, {"free", true}};
+  const Choices<bool> memory_by = {{"library", false}, {"driver", true}};
+  return {
+      {.name = "memoryBy",
+       .type = Type::kEnum,
+       .doc = "Who holds containers to their memory: the library; or the kernel or the driver by a "
+              "limit that was set elsewhere (`dmem.max`, MPS of version 3), so that Tessera's "
+              "library only shows it.",
+       .example = "driver",
+       .values = NamesOf(memory_by),
+       .field = BindEnum(kVgpuConfig, &VirtualGpu::memory_by_driver, memory_by)},
+      {.name = "logLevel",
+       .doc = "How much the library writes to the containers' standard error: 0 errors, 1 warnings "
+              "as well, 3 and 4 ever more.",
+       .example = "1",
+       .default_note = "what the library does by itself",
+       .check = CheckDigit,
+       .field = Bind(kVgpuConfig, &VirtualGpu::log_level)},
+      {.name = "corePolicy",
+       .type = Type::kEnum,
+       .doc = "Whether the library limits compute time: where a container has less than all of it; "
+              "always; never.",
+       .example = "disable",
+       .values = NamesOf(core_policy),
+       .field = BindEnum(kVgpuConfig, &VirtualGpu::core_policy, core_policy)},
+      {.name = "taskPriority",
+       .doc = "Whose work goes first where HAMi's monitor watches a GPU: that of containers with "
+              "the lower number, 0 before 1.",
+       .example = "0",
+       .default_note = "1, as the library has it by itself",
+       .check = CheckDigit,
+       .field = Bind(kVgpuConfig, &VirtualGpu::task_priority)},
+      {.name = "podCorePolicy",
+       .type = Type::kEnum,
+       .doc = "Whether a pod's own variables win over `logLevel`, `corePolicy` and `taskPriority` "
+              "(`free`), and with them those that HAMi's webhook gives it, or lose (`fixed`).",
+       .example = "free",
+       .values = NamesOf(pod),
+       .field = BindEnum(kVgpuConfig, &VirtualGpu::pod_may_tune, pod)},
+  };
+}
+
+void CheckSizes(const config::Resource& resource, const VirtualGpu& vgpu, const std::string& path,
+                const std::string& section, config::Findings& findings) {
+  const std::string at = section + ".vgpu.sizes";
+  if (vgpu.sizes.empty() || findings.IsBad(at)) return;
+  const auto replicas = static_cast<size_t>(resource.policy.replicas);
+  if (vgpu.sizes.size() != replicas && !findings.IsBad(path + ".replicas")) {
+    findings.Report(Reason::kConfigBadValue, at,
+                    fmt::format("has {} sizes for {} virtual GPUs of a card ('replicas')",
+                                vgpu.sizes.size(), replicas));
+  }
+  int cores = 0;
+  for (const VirtualGpu::Size& size : vgpu.sizes) cores += size.cores;
+  if (cores > kAllCores) {
+    findings.Report(Reason::kConfigBadValue, at,
+                    fmt::format("share out {} percent of a card's compute time", cores));
+  }
+}
+
+std::vector<Key> PlaceKeys() {
+  return {
+      {.name = "directory",
+       .type = Type::kPath,
+       .doc = "Where the limiting library's files are on the host, and where containers find "
+              "it.",
+       .example = "/usr/local/vgpu",
+       .field = Bind(kVgpuConfig, &VirtualGpu::directory)},
+      {.name = "lockDirectory",
+       .type = Type::kPath,
+       .doc = "Of no use: each container has a directory of its own, below `directory`, for the "
+              "lock of HAMi-core. All shared this one once.",
+       .example = "/tmp/vgpulock",
+       .field = Bind(kVgpuConfig, &VirtualGpu::lock_directory)},
+      {.name = "library",
+       .type = Type::kPath,
+       .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
+              "same variables.",
+       .example = "/usr/local/vgpu/libvgpu.so",
+       .default_note = "in `directory`: `libvgpu.so.v…` of the highest version, as HAMi's plugin "
+                       "leaves it, else `libvgpu.so`",
+       .field = Bind(kVgpuConfig, &VirtualGpu::library)},
+      {.name = "install",
+       .type = Type::kPath,
+       .doc = "In the place of `library`: the library as the agent sees it, as in its image. It is "
+              "put into `directory` under a name of its contents, which new grants then name.",
+       .example = "/usr/lib/tessera/libvgpu.so",
+       .default_note = "none: `library` is there without the agent",
+       .field = Bind(kVgpuConfig, &VirtualGpu::install)},
+      {.name = "enforced",
+       .type = Type::kBool,
+       .doc = "Whether the library goes into every container, and one is refused where it is "
+              "missing. `false`: nothing holds containers to their shares, though the library "
+              "is there.",
+       .example = "false",
+       .field = Bind(kVgpuConfig, &VirtualGpu::enforced)},
+  };
+}
+
+void CheckDirectory(const VirtualGpu& vgpu, const std::string& section,
+                    config::Findings& findings) {
+  if (vgpu.directory.find_first_of(" \t\r\n:") == std::string::npos) return;
+  findings.Report(Reason::kConfigBadValue, section + ".vgpu.directory",
+                  "has a space or a colon, at which a container's loader would part the path of "
+                  "the library, and load none");
+}
+
+// A link in place of what a path with "/" behind it names is followed even by who follows none.
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<Key> VgpuKeys() {
+  std::vector<Key> keys = PlaceKeys();
+  keys.push_back(VgpuSizesKey());
+  keys.push_back(VgpuModeKey());
+  for (Key& key : RequestedKeys()) keys.push_back(std::move(key));
+  for (Key& key : TunableKeys()) keys.push_back(std::move(key));
+  return keys;
+}
+
+}  // namespace
+
+Key VgpuKey() {
+  return {.name = "vgpu",
+          .type = Type::kSection,
+          .doc = "What the agent makes of `policy: vgpu` (docs/vgpu.md).",
+          .children = VgpuKeys};
+}
+
+void CompleteVgpu(config::Resource& resource) {
+  VirtualGpu& vgpu = resource.kind.As<NvidiaConfig>()->vgpu;
+  vgpu.on = resource.policy.division == Division::kVgpu;
+  resource.rendering.fractions.reset();
+  if (!vgpu.on) return;
+  resource.policy.separator = Separator::kDash;  // as HAMi's ids are
+  FractionRules& rendered = resource.rendering.fractions.emplace();
+  rendered.enforcer = &nvidia::Limiter();
+  rendered.directory = WithoutSlash(vgpu.directory);
+  rendered.library = vgpu.library.empty() ? rendered.directory + "/libvgpu.so" : vgpu.library;
+  rendered.library_by_rule = vgpu.library.empty() && vgpu.install.empty();
+  rendered.install = vgpu.install;
+  rendered.enforced = vgpu.enforced;
+  rendered.parts = resource.policy.replicas;
+  for (const VirtualGpu::Size& size : vgpu.sizes) {
+    rendered.sizes.push_back({.memory = size.memory, .cores = size.cores});
+  }
+  if (vgpu.mode == VirtualGpu::Mode::kRequested) rendered.requests = vgpu.requests;
+  rendered.memory_scaling = vgpu.memory_scaling;
+  rendered.core_scaling = vgpu.core_scaling;
+  rendered.memory_by_driver = vgpu.memory_by_driver;
+  if (!vgpu.log_level.empty()) rendered.tunables[std::string(hami::kEnvLogLevel)] = vgpu.log_level;
+  // What is fixed is said in any case: else a pod's own would hold.
+  if (!vgpu.core_policy.empty() || !vgpu.pod_may_tune) {
+    rendered.tunables[std::string(hami::kEnvCorePolicy)] =
+        vgpu.core_policy.empty() ? "default" : vgpu.core_policy;
+  }
+  if (!vgpu.task_priority.empty() || !vgpu.pod_may_tune) {
+    rendered.tunables[std::string(hami::kEnvTaskPriority)] =
+        vgpu.task_priority.empty() ? "1" : vgpu.task_priority;
+  }
+  rendered.tunables_fixed = !vgpu.pod_may_tune;
+  rendered.may_disable_control = vgpu.may_disable_control;
+}
+
+void CheckVgpu(const config::Resource& resource, const std::string& path,
+               const std::string& section, config::Findings& findings) {
+  const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
+  if (!kind.vgpu.on) {
+    if (findings.IsSet(section + ".vgpu") && kind.vgpu != VirtualGpu()) {
+      findings.Warn(Reason::kConfigMissing, section + ".vgpu",
+                    "has no effect without 'policy: vgpu' in the resource");
+    }
+    return;
+  }
+  if (!kind.mig.empty()) {
+    findings.Report(Reason::kConfigUnsupported, section + ".mig",
+                    "cannot stand beside 'policy: vgpu', which divides whole GPUs");
+  }
+  const bool equal = kind.vgpu.mode == VirtualGpu::Mode::kEqual;
+  if (equal && resource.policy.replicas > kMostParts && !findings.IsBad(path + ".replicas")) {
+    findings.Report(Reason::kConfigBadValue, path + ".replicas",
+                    fmt::format("is {}: a virtual GPU has at least one of a card's {} percent of "
+                                "compute time",
+                                resource.policy.replicas, kMostParts));
+  }
+  CheckDirectory(kind.vgpu, section, findings);
+  if (findings.IsSet(section + ".vgpu.lockDirectory")) {
+    findings.Warn(Reason::kConfigUnsupported, section + ".vgpu.lockDirectory",
+                  "has no effect: each container has a lock of its own below 'directory'");
+  }
+  if (!kind.vgpu.install.empty() && !kind.vgpu.library.empty()) {
+    findings.Report(Reason::kConfigBadValue, section + ".vgpu.install",
+                    "cannot stand beside 'library': the agent brings the library, or it is there");
+  }
+  CheckSizes(resource, kind.vgpu, path, section, findings);
+  CheckRequested(resource, section + ".vgpu", findings);
+}
+
+}  // namespace tessera::nvidia

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/fraction/vgpu_requested.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backend/nvidia/fraction/vgpu_config.h"
+#include "config/schema/checks.h"
+#include "config/schema/fields.h"
+#include "grant/fraction.h"
+
+namespace tessera::nvidia {
+namespace {
+
+using config::At;
+using config::Bind;
+using config::BindEnum;
+using config::Choices;
+using config::Key;
+using config::Keys;
+using config::NamesOf;
+using config::Type;
+using VirtualGpu = NvidiaConfig::Vgpu;
+
+constexpr int64_t kMostFactor = 1 << 20;
+constexpr int64_t kMostScaling = 100;
+
+constexpr auto kRequests = [](auto& config, const At& at) -> auto& {
+  return kVgpuConfig(config, at).requests;
+};
+constexpr auto kHami = [](auto& config, const At& at) -> auto& {
+  return kVgpuConfig(config, at).hami;
+};
+
+std::vector<Key> NameKeys() {
+  return {
+      {.name = "memoryResource",
+       .doc = "What pods name the memory of each virtual GPU by, in MiB times `memoryFactor`.",
+       .example = "nvidia.com/gpumem",
+       .check = config::CheckResourceName,
+       .field = Bind(kRequests, &FractionRequests::memory_name)},
+      {.name = "memoryPercentageResource",
+       .doc = "The same in percent of a GPU's memory.",
+       .example = "nvidia.com/gpumem-percentage",
+       .check = config::CheckResourceName,
+       .field = Bind(kRequests, &FractionRequests::percentage_name)},
+      {.name = "coresResource",
+       .doc = "What pods name the compute time of each virtual GPU by, in percent.",
+       .example = "nvidia.com/gpucores",
+       .check = config::CheckResourceName,
+       .field = Bind(kRequests, &FractionRequests::cores_name)},
+  };
+}
+
+std::vector<Key> AmountKeys() {
+  return {
+      {.name = "defaultMemory",
+       .type = Type::kInt,
+       .doc = "The memory of a virtual GPU whose pod names none; 0: all of the GPU's.",
+       .example = "4096",
+       .unit = "MiB",
+       .max = kMostVgpuMemory,
+       .field = Bind(kRequests, &FractionRequests::default_memory)},
+      {.name = "defaultCores",
+       .type = Type::kInt,
+       .doc = "The compute time of a virtual GPU whose pod names none; 0: no limit.",
+       .example = "30",
+       .unit = "percent",
+       .max = kAllCores,
+       .field = Bind(kRequests, &FractionRequests::default_cores)},
+      {.name = "memoryFactor",
+       .type = Type::kInt,
+       .doc = "How many MiB one of `memoryResource` is.",
+       .example = "1024",
+       .unit = "MiB",
+       .min = 1,
+       .max = kMostFactor,
+       .field = Bind(kRequests, &FractionRequests::memory_factor)},
+      {.name = "memoryScaling",
+       .type = Type::kDecimal,
+       .doc = "What a GPU's memory counts for; above 1 more is given out than there is.",
+       .example = "1.8",
+       .max = kMostScaling,
+       .field = Bind(kVgpuConfig, &VirtualGpu::memory_scaling)},
+      {.name = "coreScaling",
+       .type = Type::kDecimal,
+       .doc = "What a GPU's compute time counts for.",
+       .example = "1.5",
+       .max = kMostScaling,
+       .field = Bind(kVgpuConfig, &VirtualGpu::core_scaling)},
+  };
+}
+
+Key HamiKey() {
+  return {.name = "hami",
+          .type = Type::kSection,
+          .doc = "What HAMi's scheduler is told of the node's GPUs.",
+          .children = [] {
+            const Choices<bool> compat = {{"2.8", false}, {"2.7", true}};
+            return std::vector<Key>{
+                {.name = "register",
+                 .type = Type::kBool,
+                 .doc = "Whether it is told of them at all; `false`: it places no pod here.",
+                 .example = "false",
+                 .field = Bind(kHami, &VirtualGpu::Hami::registered)},
+                {.name = "topologyScores",
+                 .type = Type::kBool,
+                 .doc = "Whether it is told how near the GPUs are to each other, which its policy "
+                        "`topology-aware` asks for.",
+                 .example = "true",
+                 .field = Bind(kHami, &VirtualGpu::Hami::topology_scores)},
+                {.name = "compat",
+                 .type = Type::kEnum,
+                 .doc = "The format: that of HAMi from 2.8 on, or up to 2.7, with its handshake.",
+                 .example = "\"2.7\"",
+                 .values = NamesOf(compat),
+                 .field = BindEnum(kHami, &VirtualGpu::Hami::before_2_8, compat)},
+            };
+          }};
+}
+
+// What is set there and not usual, below `section`: each with its path.
+void WarnOfNoEffect(const Keys& keys, const std::string& section, const config::Config& config,
+                    const config::Config& usual, config::Findings& findings) {
+  for (const Key& key : keys) {
+    const std::string path = section + "." + std::string(key.name);
+    if (!findings.IsSet(path)) continue;
+    WarnOfNoEffect(key.children, path, config, usual, findings);
+    if (!key.IsScalar() || key.field.load(config, At{}) == key.field.load(usual, At{})) continue;
+    findings.Warn(Reason::kConfigMissing, path, "has no effect without 'mode: requested'");
+  }
+}
+
+}  // namespace
+
+Key VgpuModeKey() {
+  const Choices<VirtualGpu::Mode> modes = {{"equal", VirtualGpu::Mode::kEqual},
+                                           {"requested", VirtualGpu::Mode::kRequested}};
+  return {.name = "mode",
+          .type = Type::kEnum,
+          .doc =
+              "Where the size of a virtual GPU comes from: equal parts, or what `sizes` says; or "
+              "the pod that has it, as with HAMi (docs/hami.md).",
+          .example = "requested",
+          .values = NamesOf(modes),
+          .field = BindEnum(kVgpuConfig, &VirtualGpu::mode, modes)};
+}
+
+std::vector<Key> RequestedKeys() {
+  const Choices<bool> unplaced = {{"refuse", false}, {"fit", true}};
+  std::vector<Key> keys = {
+      {.name = "unplaced",
+       .type = Type::kEnum,
+       .doc = "What becomes of pods that no scheduler chose GPUs for: they are refused, or get "
+              "what they ask for of what is free (docs/vgpu.md).",
+       .example = "fit",
+       .values = NamesOf(unplaced),
+       .field = BindEnum(kRequests, &FractionRequests::fit_unplaced, unplaced)},
+      {.name = "evictMismatched",
+       .type = Type::kBool,
+       .doc =
+           "Without CDI: whether a pod that cannot start, since kubelet keeps what was meant for "
+           "another one, is evicted; else it waits for somebody to delete it (docs/vgpu.md).",
+       .example = "true",
+       .field = Bind(kRequests, &FractionRequests::evict_mismatched)},
+      {.name = "allowDisableControl",
+       .type = Type::kBool,
+       .doc = "Whether a container whose own variable `CUDA_DISABLE_CONTROL` is true goes without "
+              "the library, and so without limits.",
+       .example = "true",
+       .field = Bind(kVgpuConfig, &VirtualGpu::may_disable_control)}};
+  for (Key& key : NameKeys()) keys.push_back(std::move(key));
+  for (Key& key : AmountKeys()) keys.push_back(std::move(key));
+  keys.push_back(HamiKey());
+  return keys;
+}
+
+void CheckRequested(const config::Resource& resource, const std::string& path,
+                    config::Findings& findings) {
+  const VirtualGpu& vgpu = resource.kind.As<NvidiaConfig>()->vgpu;
+  if (vgpu.mode == VirtualGpu::Mode::kEqual) {
+    config::Config config;
+    config.resources = {resource};
+    config::Config usual = config;
+    usual.resources[0].kind.As<NvidiaConfig>()->vgpu = VirtualGpu();
+    return WarnOfNoEffect(RequestedKeys, path, config, usual, findings);
+  }
+  if (!vgpu.sizes.empty()) {
+    findings.Report(Reason::kConfigBadValue, path + ".sizes",
+                    "cannot stand beside 'mode: requested', where each pod says what it wants");
+  }
+  const Rendering& rendering = resource.rendering;
+  const bool any_cdi = std::ranges::any_of(rendering.strategies, IsCdi);
+  if (any_cdi && !WritesCdi(rendering)) {
+    findings.Report(Reason::kConfigUnsupported, path + ".mode",
+                    "is 'requested', and sizes that pods ask for need CDI documents of the agent's "
+                    "own, or no CDI at all: choose 'strategies: [cdi-cri]' and the 'cdi.kind' "
+                    "k8s.device-plugin.nvidia.com/gpu");
+  }
+}
+
+}  // namespace tessera::nvidia

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/nvidia/mig/geometry.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "backend/nvidia/nvml/per_session.h"
+#include "base/log.h"
+#include "os/alarm.h"
+#include "os/thread.h"
+#include "os/worker.h"
+
+namespace tessera::nvidia {
+namespace {
+
+constexpr int kWalks = 8;  // so many GPUs may hang
+
+// Nothing where it cannot be read: then it is as it was.
+std::optional<Geometry> Read(const nvml::Library& library, unsigned index) {
+  const nvml::Use use(library, index);
+  const auto gpu = library.DeviceByIndex(index);
+  if (!gpu) return std::nullopt;
+  const auto uuid = library.Uuid(*gpu);
+  const auto enabled = library.IsInMigMode(*gpu);
+  if (!uuid || !enabled) return std::nullopt;
+  Geometry geometry{.uuid = *uuid, .mig_enabled = *enabled};
+  if (!*enabled) return geometry;
+  const auto devices = library.MigDevices(*gpu);
+  if (!devices) return std::nullopt;
+  for (const auto& mig : *devices) {
+    const auto mig_uuid = library.Uuid(mig.device);
+    if (!mig_uuid) return std::nullopt;
+    geometry.mig_uuids.push_back(*mig_uuid);
+  }
+  return geometry;
+}
+
+void Log(unsigned index, const Geometry& geometry) {
+  if (geometry.mig_enabled && geometry.mig_uuids.empty()) {
+    return log::Warn("a GPU is in MIG mode and has no MIG devices", {{"gpu", geometry.uuid}});
+  }
+  log::Info("a GPU is divided otherwise than before", {{"index", index},
+                                                       {"gpu", geometry.uuid},
+                                                       {"mig", geometry.mig_enabled},
+                                                       {"devices", geometry.mig_uuids.size()}});
+}
+
+}  // namespace
+
+struct GeometryWatch::State : std::enable_shared_from_this<State> {
+  State(std::shared_ptr<nvml::Session> owner, Duration time)
+      : session(std::move(owner)), interval(time) {}
+
+  const std::shared_ptr<nvml::Session> session;
+  const Duration interval;
+  os::Workers readers{kWalks};
+
+  std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
+                     // Unsubscribe; never held over a call of NVML
+  std::condition_variable changed;
+  os::ThreadOnce thread;
+  bool stopping = false;
+  std::map<const void*, Listener> listeners;
+  std::optional<unsigned> count;
+  std::map<unsigned, Geometry> gpus;  // by index
+  int walks = 0;                      // threads that look at them
+  std::set<unsigned> reading;         // those that are being looked at
+  std::set<unsigned> read_before;     // and those that were when the last walk was to begin
+
+  void Begin();
+  void Run();
+  bool Pause();
+  bool MayWalk();
+  void Walk(const nvml::Library& library);
+  void SawCount(const void* owner, unsigned now);
+  void Saw(const void* owner, unsigned index, Geometry geometry);
+  void TellAllBut(const void* owner);
+};
+
+// Under the mutex. Each scan tries again.
+void GeometryWatch::State::Begin() {
+  thread.Start([state = shared_from_this()] { state->Run(); },
+               "a change of MIG devices is seen by scans alone");
+}
+
+void GeometryWatch::State::Run() {
+  while (Pause()) {
+    const nvml::LibraryPtr library = session->current();
+    if (library == nullptr) continue;
+    if (!MayWalk()) {
+      readers.GoOn();
+      continue;
+    }
+    readers.Run([state = shared_from_this(), library] { state->Walk(*library); });
+  }
+}
+
+// False: it is the end.
+bool GeometryWatch::State::Pause() {
+  std::unique_lock lock(mutex);
+  return !changed.wait_for(lock, os::UntilBeat(interval), [this] { return stopping; });
+}
+
+// Not while one is getting on: all there are stand where they stood the last time.
+bool GeometryWatch::State::MayWalk() {
+  std::lock_guard lock(mutex);
+  const auto stuck = std::ranges::count_if(
+      reading, [this](unsigned index) { return read_before.contains(index); });
+  read_before = reading;
+  if (walks > stuck) return false;
+  ++walks;
+  return true;
+}
+
+void GeometryWatch::State::Walk(const nvml::Library& library) {
+  const auto all = library.DeviceCount();
+  if (all) SawCount(nullptr, *all);
+  for (unsigned index = 0; index < all.value_or(0); ++index) {
+    {
+      std::lock_guard lock(mutex);
+      if (stopping) break;
+      if (!reading.insert(index).second) continue;
+    }
+    auto geometry = Read(library, index);
+    if (geometry) Saw(nullptr, index, *std::move(geometry));
+    std::lock_guard lock(mutex);
+    reading.erase(index);
+  }
+  std::lock_guard lock(mutex);
+  --walks;
+}
+
+void GeometryWatch::State::SawCount(const void* owner, unsigned now) {
+  std::lock_guard lock(mutex);
+  if (!listeners.empty()) Begin();
+  const auto before = std::exchange(count, now);
+  if (!before || *before == now) return;
+  log::Info("the number of GPUs has changed", {{"from", *before}, {"to", now}});
+  gpus.erase(gpus.lower_bound(now), gpus.end());
+  TellAllBut(owner);
+}
+
+void GeometryWatch::State::Saw(const void* owner, unsigned index, Geometry geometry) {
+  std::lock_guard lock(mutex);
+  const auto [known, is_new] = gpus.try_emplace(index, geometry);
+  if (!is_new && known->second == geometry) return;
+  const bool bare = geometry.mig_enabled && geometry.mig_uuids.empty();
+  if (!is_new || bare) Log(index, geometry);
+  known->second = std::move(geometry);
+  if (!is_new) TellAllBut(owner);
+}
+
+void GeometryWatch::State::TellAllBut(const void* owner) {
+  for (const auto& [other, listener] : listeners) {
+    if (other != owner) listener();
+  }
+}
+
+GeometryWatch::GeometryWatch(std::shared_ptr<nvml::Session> session, Duration interval)
+    : state_(std::make_shared<State>(std::move(session), interval)) {}
+
+GeometryWatch::~GeometryWatch() {
+  std::lock_guard lock(state_->mutex);
+  state_->stopping = true;
+  state_->changed.notify_all();
+}
+
+std::shared_ptr<GeometryWatch> GeometryWatch::Of(const std::shared_ptr<nvml::Session>& session) {
+  return PerSession<GeometryWatch>(session);
+}
+
+void GeometryWatch::Subscribe(const void* owner, Listener listener) {
+  std::lock_guard lock(state_->mutex);
+  state_->listeners[owner] = std::move(listener);
+  state_->Begin();
+}
+
+void GeometryWatch::Unsubscribe(const void* owner) {
+  std::lock_guard lock(state_->mutex);
+  state_->listeners.erase(owner);
+}
+
+void GeometryWatch::SawCount(const void* owner, unsigned count) {
+  state_->SawCount(owner, count);
+}
+
+void GeometryWatch::Saw(const void* owner, unsigned index, Geometry geometry) {
+  state_->Saw(owner, index, std::move(geometry));
+}
+
+}  // namespace tessera::nvidia

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all resources of one NVML session share: made by the first who asks, gone with the last.
+// Any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "backend/nvidia/nvml/nvml.h"
+
+namespace tessera::nvidia {
+
+// T is made of the session.
+template <class T>
+std::shared_ptr<T> PerSession(const std::shared_ptr<nvml::Session>& session) {
+  static std::mutex mutex;
+  static std::map<const nvml::Session*, std::weak_ptr<T>> all;
+  std::lock_guard lock(mutex);
+  std::weak_ptr<T>& known = all[session.get()];
+  std::shared_ptr<T> one = known.lock();
+  if (one == nullptr) known = one = std::make_shared<T>(session);
+  return one;
+}
+
+}  // namespace tessera::nvidia
