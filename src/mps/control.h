@@ -14,9 +14,9 @@
 
 namespace tessera::mps {
 
-class Control {
+class MpsControl {
  public:
-  virtual ~Control() = default;
+  virtual ~MpsControl() = default;
 
   // The GPUs as they are now, and what clients may take of them.
   virtual Result<Sizes> Look() = 0;

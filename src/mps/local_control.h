@@ -23,7 +23,7 @@
 
 namespace tessera::mps {
 
-class LocalControl : public Control {
+class LocalControl : public MpsControl {
  public:
   // `limit` is that of a question; starting the daemon may take longer.
   LocalControl(std::string directory, std::function<Result<Sizes>()> look, Duration limit);

@@ -11,20 +11,20 @@
 #include "agent/config_file.h"
 #include "base/log.h"
 #include "config/schema/problem.h"
-#include "mps/keepers.h"
+#include "mps/supervisors.h"
 #include "os/loop.h"
 
 namespace tessera::mps {
 namespace {
 
-void Reloaded(Keepers& keepers, const config::LoadResult& loaded) {
+void Reloaded(Supervisors& supervisors, const config::LoadResult& loaded) {
   if (!loaded.ok()) {
     for (const config::Problem& problem : loaded.errors) log::LogError(problem.Text());
     log::LogError("the new configuration is not used, the former one stays");
     return;
   }
   log::Configure(loaded.config.log_level, loaded.config.log_format);
-  keepers.Apply(loaded.config);
+  supervisors.Apply(loaded.config);
 }
 
 }  // namespace
@@ -33,9 +33,10 @@ void RunMps(const agent::AgentOptions& options, bool leave_running) {
   umask(0022);               // clients are anybody
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   os::Loop loop;
-  Keepers keepers(loop);
-  agent::ConfigFile file(
-      loop, options, [&keepers](const config::LoadResult& loaded) { Reloaded(keepers, loaded); });
+  Supervisors supervisors(loop);
+  agent::ConfigFile file(loop, options, [&supervisors](const config::LoadResult& loaded) {
+    Reloaded(supervisors, loaded);
+  });
   file.Watch();
   const config::LoadResult loaded = file.Read();
   if (!loaded.ok()) {
@@ -49,9 +50,10 @@ void RunMps(const agent::AgentOptions& options, bool leave_running) {
       loop.Stop();
     }));
   }
-  Reloaded(keepers, loaded);
+  Reloaded(supervisors, loaded);
   loop.Run();
-  keepers.Stop(leave_running ? Keeper::Daemon::kStays : Keeper::Daemon::kEnds);
+  supervisors.Stop(leave_running ? SupervisorThread::Daemon::kStays
+                                 : SupervisorThread::Daemon::kEnds);
   log::Info("stopped");
   std::_Exit(0);  // threads that stay must not meet the end of what they use
 }

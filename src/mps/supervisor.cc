@@ -27,7 +27,7 @@ constexpr char kQuestion[] = "get_default_active_thread_percentage";
 
 }  // namespace
 
-Supervisor::Supervisor(std::string resource, const Clock& clock, Control& control, Times times)
+Supervisor::Supervisor(std::string resource, const Clock& clock, MpsControl& control, Times times)
     : resource_(std::move(resource)),
       clock_(clock),
       control_(control),

@@ -32,7 +32,7 @@ class Supervisor {
     bool operator==(const Times&) const = default;
   };
 
-  Supervisor(std::string resource, const Clock& clock, Control& control, Times times);
+  Supervisor(std::string resource, const Clock& clock, MpsControl& control, Times times);
 
   // Does what is due. Returns after how long there is more to do.
   Duration Step();
@@ -64,7 +64,7 @@ class Supervisor {
 
   const std::string resource_;
   const Clock& clock_;
-  Control& control_;
+  MpsControl& control_;
   const Times times_;
   Backoff backoff_;
   nvidia::MpsStatus status_;

@@ -19,7 +19,7 @@ constexpr char kGpu[] = "nvidia.com/gpu";
 const Error kNoAnswer{Reason::kTimedOut, "nvidia-cuda-mps-control did not end within 2.0 s"};
 
 // A machine on which everything goes well, but for what a test says.
-class FakeControl : public Control {
+class FakeControl : public MpsControl {
  public:
   Result<Sizes> Look() override { return sizes; }
   Result<MpsStatus> LastWord() override { return last; }

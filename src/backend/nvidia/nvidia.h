@@ -8,8 +8,7 @@
 // - XIDs take out the devices that they are about, by the policy of core/xid.h; polled state
 //   (core/condition.h) counts as any check. A device that was lost, or shows signs of a reset, and
 //   answers again was reset: that is told before it is called good.
-// - GPUs that are plugged and MIG instances that are made or destroyed lead to a scan
-// (mig/geometry.h).
+// - A GPU that is plugged, or a MIG instance made or destroyed, leads to a scan (mig/geometry.h).
 // - Without a driver a scan fails and is repeated, and every check answers "unknown".
 //
 // Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.

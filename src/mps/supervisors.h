@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keepers of all resources that the configuration shares by MPS. After another configuration,
-// daemons that it does not change run on; those that it changes, or that lose a GPU to another
-// resource, end first, and only then new ones start: two must not have the same GPU. One thread:
-// the loop's.
+// The supervisors of all resources that the configuration shares by MPS, each on its own thread.
+// After another configuration, daemons that it does not change run on; those that it changes, or
+// that lose a GPU to another resource, end first, and only then new ones start: two must not have
+// the same GPU. One thread: the loop's.
 #pragma once
 
 #include <map>
@@ -13,22 +13,22 @@
 #include <vector>
 
 #include "config/schema/config.h"
-#include "mps/keeper.h"
+#include "mps/supervisor_thread.h"
 #include "os/loop.h"
 
 namespace tessera::mps {
 
-class Keepers {
+class Supervisors {
  public:
-  explicit Keepers(os::Loop& loop) : loop_(loop) {}
+  explicit Supervisors(os::Loop& loop) : loop_(loop) {}
 
   // Does not wait. While what ends by an earlier configuration has not ended, the last one waits.
   void Apply(const config::Config& config);
   // Waits, for a limited time.
-  void Stop(Keeper::Daemon daemon);
+  void Stop(SupervisorThread::Daemon daemon);
 
  private:
-  using Orders = std::map<std::string, Keeper::Order>;  // by resource
+  using Orders = std::map<std::string, SupervisorThread::Order>;  // by resource
 
   static Orders OrdersOf(const config::Config& config);
   void Begin(Orders wanted);
@@ -37,8 +37,8 @@ class Keepers {
   void MarkReady();
 
   os::Loop& loop_;
-  std::map<std::string, std::unique_ptr<Keeper>> keepers_;  // by resource
-  std::vector<std::unique_ptr<Keeper>> leaving_;            // told to stop
+  std::map<std::string, std::unique_ptr<SupervisorThread>> threads_;  // by resource
+  std::vector<std::unique_ptr<SupervisorThread>> leaving_;            // told to stop
   Orders wanted_;                // to be kept once those that leave have stopped
   std::optional<Orders> later_;  // what is wanted after that
   std::set<std::string> ready_files_;

@@ -13,7 +13,7 @@
 
 namespace tessera::mps {
 
-class Keeper {
+class SupervisorThread {
  public:
   struct Order {
     std::string resource;
@@ -26,17 +26,17 @@ class Keeper {
     bool operator==(const Order&) const = default;
   };
 
-  // `changed`: it became ready, or is so no more, or has stopped; called on the keeper's thread.
-  Keeper(Order order, std::function<void()> changed);
+  // `changed`: it became ready, or is so no more, or has stopped; called on that thread.
+  SupervisorThread(Order order, std::function<void()> changed);
   // Leaves the daemon running.
-  ~Keeper();
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
+  ~SupervisorThread();
+  SupervisorThread(const SupervisorThread&) = delete;
+  SupervisorThread& operator=(const SupervisorThread&) = delete;
 
   enum class Daemon : bool { kStays, kEnds };
   // Asks it to stop, and does not wait.
   void Stop(Daemon daemon);
-  // Likewise, so that a keeper with this order can take its place once it has stopped. The daemon
+  // Likewise, so that one with this order can take its place once it has stopped. The daemon
   // stays where that one is to have the same: in the same directory, with the same GPUs and sizes.
   void StopFor(Order next);
   bool stopped() const;

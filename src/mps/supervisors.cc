@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mps/keepers.h"
+#include "mps/supervisors.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr Duration kStopLimit{25'000};  // less than the pod's time to end
 
-Keeper::Order OrderFor(const config::Config& config, const config::Resource& resource) {
+SupervisorThread::Order OrderFor(const config::Config& config, const config::Resource& resource) {
   const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   return {.resource = resource.name,
           .replicas = resource.policy.replicas,
@@ -32,14 +32,14 @@ Keeper::Order OrderFor(const config::Config& config, const config::Resource& res
 }
 
 // The mark that NVIDIA's program leaves beside the directories of its resources.
-std::string ReadyFile(const Keeper::Order& order) {
+std::string ReadyFile(const SupervisorThread::Order& order) {
   const std::string directory = order.Directory();
   return directory.substr(0, directory.size() - order.resource.size()) + ".ready";
 }
 
 }  // namespace
 
-Keepers::Orders Keepers::OrdersOf(const config::Config& config) {
+Supervisors::Orders Supervisors::OrdersOf(const config::Config& config) {
   Orders orders;
   for (const config::Resource& resource : config.resources) {
     const auto* kind = resource.kind.As<NvidiaConfig>();
@@ -49,33 +49,33 @@ Keepers::Orders Keepers::OrdersOf(const config::Config& config) {
   return orders;
 }
 
-void Keepers::Apply(const config::Config& config) {
+void Supervisors::Apply(const config::Config& config) {
   Orders wanted = OrdersOf(config);
   if (wanted.empty()) log::Info("no resource is shared by MPS; waiting for one that is");
   later_ = std::move(wanted);
   Changed();
 }
 
-void Keepers::Begin(Orders wanted) {
-  for (auto& [name, keeper] : keepers_) {
+void Supervisors::Begin(Orders wanted) {
+  for (auto& [name, thread] : threads_) {
     const auto order = wanted.find(name);
     if (order == wanted.end()) {
-      keeper->Stop(Keeper::Daemon::kEnds);
-    } else if (order->second == keeper->order()) {
+      thread->Stop(SupervisorThread::Daemon::kEnds);
+    } else if (order->second == thread->order()) {
       wanted.erase(order);
       continue;
     } else {
-      keeper->StopFor(order->second);
+      thread->StopFor(order->second);
     }
-    leaving_.push_back(std::move(keeper));
+    leaving_.push_back(std::move(thread));
   }
-  std::erase_if(keepers_, [](const auto& entry) { return entry.second == nullptr; });
+  std::erase_if(threads_, [](const auto& entry) { return entry.second == nullptr; });
   wanted_ = std::move(wanted);
 }
 
-void Keepers::Changed() {
+void Supervisors::Changed() {
   for (;;) {
-    std::erase_if(leaving_, [](const auto& keeper) { return keeper->stopped(); });
+    std::erase_if(leaving_, [](const auto& thread) { return thread->stopped(); });
     if (!leaving_.empty()) return;
     StartWanted();
     if (!later_) return MarkReady();
@@ -83,18 +83,19 @@ void Keepers::Changed() {
   }
 }
 
-void Keepers::StartWanted() {
+void Supervisors::StartWanted() {
   for (auto& [name, order] : std::exchange(wanted_, {})) {
-    keepers_[name] = std::make_unique<Keeper>(order, [this] { loop_.Post([this] { Changed(); }); });
+    threads_[name] =
+        std::make_unique<SupervisorThread>(order, [this] { loop_.Post([this] { Changed(); }); });
   }
 }
 
-void Keepers::MarkReady() {
+void Supervisors::MarkReady() {
   std::set<std::string> files;
   bool all = true;
-  for (const auto& [name, keeper] : keepers_) {
-    files.insert(ReadyFile(keeper->order()));
-    all &= keeper->ready();
+  for (const auto& [name, thread] : threads_) {
+    files.insert(ReadyFile(thread->order()));
+    all &= thread->ready();
   }
   std::erase_if(ready_files_, [&](const std::string& file) {
     if (files.contains(file)) return false;
@@ -110,17 +111,17 @@ void Keepers::MarkReady() {
   }
 }
 
-void Keepers::Stop(Keeper::Daemon daemon) {
+void Supervisors::Stop(SupervisorThread::Daemon daemon) {
   StartWanted();  // what the former ones have left to them ends with them
-  for (auto& [name, keeper] : keepers_) leaving_.push_back(std::move(keeper));
-  keepers_.clear();
-  for (const auto& keeper : leaving_) keeper->Stop(daemon);
+  for (auto& [name, thread] : threads_) leaving_.push_back(std::move(thread));
+  threads_.clear();
+  for (const auto& thread : leaving_) thread->Stop(daemon);
   const Steady until = SystemClock().Now() + kStopLimit;
-  for (const auto& keeper : leaving_) {
+  for (const auto& thread : leaving_) {
     const Steady now = SystemClock().Now();
-    if (keeper->AwaitStopped(std::chrono::ceil<Duration>(std::max(until, now) - now))) continue;
+    if (thread->AwaitStopped(std::chrono::ceil<Duration>(std::max(until, now) - now))) continue;
     log::Warn("MPS is left as it is: it takes too long to end",
-              {{"resource", keeper->order().resource}});
+              {{"resource", thread->order().resource}});
   }
   for (const std::string& file : ready_files_) (void)os::RemoveFile(file);
 }

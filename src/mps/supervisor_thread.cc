@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mps/keeper.h"
+#include "mps/supervisor_thread.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -22,15 +22,16 @@ constexpr Duration kLockPause{1'000};
 // Between a daemon's end and the next one's start, for the agent to see that clients lost theirs.
 constexpr Duration kSeen{500};
 
-Sizes SizesFor(const Gpus& gpus, const Keeper::Order& order) {
+Sizes SizesFor(const Gpus& gpus, const SupervisorThread::Order& order) {
   return gpus.SizesOf(order.resource, order.replicas, order.gpus);
 }
 
 // Whether both have the same daemon, on the GPUs as they are now: a GPU that cannot be read is
 // neither's. Where none can be, what is configured otherwise is another one.
-bool IsSame(const Keeper::Order& former, const Keeper::Order& next, Gpus& gpus) {
+bool IsSame(const SupervisorThread::Order& former, const SupervisorThread::Order& next,
+            Gpus& gpus) {
   if (former.Directory() != next.Directory()) return false;
-  Keeper::Order later = former;
+  SupervisorThread::Order later = former;
   later.times = next.times;
   if (later == next) return true;
   if (former.gpus.driver_root != next.gpus.driver_root || !gpus.Read()) return false;
@@ -41,7 +42,7 @@ bool IsSame(const Keeper::Order& former, const Keeper::Order& next, Gpus& gpus) 
 
 }  // namespace
 
-struct Keeper::State {
+struct SupervisorThread::State {
   std::mutex mutex;
   std::condition_variable told;
   bool ready = false;  // under mutex, as what follows
@@ -65,11 +66,11 @@ struct Keeper::State {
   }
 };
 
-std::string Keeper::Order::Directory() const {
+std::string SupervisorThread::Order::Directory() const {
   return os::Root(root_prefix).Path(nvidia::MpsDirectory(gpus.mps, resource));
 }
 
-Keeper::Keeper(Order order, std::function<void()> changed)
+SupervisorThread::SupervisorThread(Order order, std::function<void()> changed)
     : order_(std::move(order)), state_(std::make_shared<State>()) {
   const Status started =
       os::StartThread([state = state_, order = order_, changed = std::move(changed)] {
@@ -86,41 +87,41 @@ Keeper::Keeper(Order order, std::function<void()> changed)
   state_->stopped = true;
 }
 
-Keeper::~Keeper() {
+SupervisorThread::~SupervisorThread() {
   Stop(Daemon::kStays);
 }
 
-void Keeper::Stop(Daemon daemon) {
+void SupervisorThread::Stop(Daemon daemon) {
   std::lock_guard lock(state_->mutex);
   if (std::exchange(state_->stop, true) && daemon == Daemon::kStays) return;
   state_->daemon = daemon;
   state_->told.notify_all();
 }
 
-void Keeper::StopFor(Order next) {
+void SupervisorThread::StopFor(Order next) {
   std::lock_guard lock(state_->mutex);
   if (std::exchange(state_->stop, true)) return;
   state_->next = std::move(next);
   state_->told.notify_all();
 }
 
-bool Keeper::stopped() const {
+bool SupervisorThread::stopped() const {
   std::lock_guard lock(state_->mutex);
   return state_->stopped;
 }
 
-bool Keeper::AwaitStopped(Duration limit) {
+bool SupervisorThread::AwaitStopped(Duration limit) {
   std::unique_lock lock(state_->mutex);
   return state_->told.wait_for(lock, limit, [this] { return state_->stopped; });
 }
 
-bool Keeper::ready() const {
+bool SupervisorThread::ready() const {
   std::lock_guard lock(state_->mutex);
   return state_->ready;
 }
 
-void Keeper::Run(const std::shared_ptr<State>& state, const Order& order,
-                 const std::function<void()>& changed) {
+void SupervisorThread::Run(const std::shared_ptr<State>& state, const Order& order,
+                           const std::function<void()>& changed) {
   const std::string directory = order.Directory();
   // Two would each kill what the other starts.
   Result<os::FileLock> lock = Fail(Reason::kInternal, "");
