@@ -14,6 +14,10 @@ function(tessera_library FOLDER)
   if(EXISTS ${root}/${FOLDER}/reasons.def)
     set_property(GLOBAL APPEND_STRING PROPERTY TESSERA_REASONS "#include \"${FOLDER}/reasons.def\"\n")
   endif()
+  if(EXISTS ${root}/${FOLDER}/metrics.def)
+    get_property(below GLOBAL PROPERTY TESSERA_METRICS)
+    set_property(GLOBAL PROPERTY TESSERA_METRICS "#include \"${FOLDER}/metrics.def\"\n${below}")
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${root}/${FOLDER}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
@@ -79,10 +83,13 @@ function(tessera_kind_list)
   target_link_libraries(kinds PUBLIC ${libraries})
 endfunction()
 
-# tessera_reasons(): those of all folders above, for base/error.h.
-function(tessera_reasons)
+# tessera_tables(): the reasons of all folders above, for base/error.h, lowest folder first; and their metrics, for
+# http/metrics.h, highest first, as a reader asks for the agent's own before others.
+function(tessera_tables)
   get_property(reasons GLOBAL PROPERTY TESSERA_REASONS)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/all_reasons.def CONTENT "${reasons}" @ONLY)
+  get_property(metrics GLOBAL PROPERTY TESSERA_METRICS)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/all_metrics.def CONTENT "${metrics}" @ONLY)
 endfunction()
 
 # tessera_proto(NAME): messages and services of proto/NAME/NAME.proto as library proto_NAME.

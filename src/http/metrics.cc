@@ -18,7 +18,7 @@ namespace {
 
 constexpr MetricInfo kMetrics[] = {
 #define METRIC(name, text, type, help, labels) {text, type, help, labels},
-#include "http/metrics.def"
+#include "all_metrics.def"
 #undef METRIC
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics in Prometheus' text format. Families are declared once in a table (metrics.def: name,
-// type, help, labels), which docs/metrics.md is checked against. Any thread; a mutex inside, held
-// only for the map's operation.
+// Metrics in Prometheus' text format. Families are declared once, in the metrics.def of the folder
+// that they are of (name, type, help, labels); docs/metrics.md is checked against these. Any
+// thread; a mutex inside, held only for the map's operation.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tessera::http {
 
 enum class Metric : uint8_t {
 #define METRIC(name, text, type, help, labels) name,
-#include "http/metrics.def"
+#include "all_metrics.def"
 #undef METRIC
 };
 
