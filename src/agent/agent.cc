@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "agent/agent_core.h"
-#include "agent/config_file.h"
 #include "agent/requirements.h"
 #include "base/log.h"
 #include "cdi/container_runtime.h"
@@ -58,7 +57,7 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
 
 // Undecided resources go by CDI where the node's status shows that its runtime reads it: whoever
 // reads the configuration looks at what was remembered of that.
-void LearnRuntime(Agent& agent, ConfigFile& file) {
+void LearnRuntime(Agent& agent, config::WatchedFile& file) {
   agent.AskForNode([&agent, &file](const json::Value& node) {
     const std::string& state_dir = agent.config().state_dir;
     const RuntimeVersions versions = VersionsOf(node);
@@ -73,7 +72,7 @@ void LearnRuntime(Agent& agent, ConfigFile& file) {
   });
 }
 
-AgentOptions Suited(AgentOptions options) {
+config::FileOptions Suited(config::FileOptions options) {
   options.load = [load = std::move(options.load)](const std::optional<std::string>& file) {
     return SuitedToRuntime(load(file));
   };
@@ -88,7 +87,7 @@ Status Start(Agent& agent, os::Loop& loop) {
 
 }  // namespace
 
-void RunAgent(const AgentOptions& options) {
+void RunAgent(const config::FileOptions& options) {
   os::KeepHeapSmall();
   const size_t descriptors = os::RaiseDescriptorLimit();
   umask(0077);
@@ -99,10 +98,11 @@ void RunAgent(const AgentOptions& options) {
   os::Loop loop;
   http::Metrics metrics;
   std::unique_ptr<Agent> agent;
-  ConfigFile file(loop, Suited(options), [&agent, &file](const config::LoadResult& loaded) {
-    Reloaded(*agent, loaded);
-    if (!loaded.undecided.empty()) LearnRuntime(*agent, file);
-  });
+  config::WatchedFile file(loop, Suited(options),
+                           [&agent, &file](const config::LoadResult& loaded) {
+                             Reloaded(*agent, loaded);
+                             if (!loaded.undecided.empty()) LearnRuntime(*agent, file);
+                           });
   // Watched before it is read: no change in between is lost, and no SIGHUP kills.
   file.Watch();
   config::LoadResult loaded = file.Read();

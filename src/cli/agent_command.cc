@@ -14,7 +14,7 @@ namespace {
 
 int Serve(const Arguments& arguments) {
   const std::optional<std::string> file = ConfigFileIn(arguments);
-  agent::RunAgent({.config_file = file.value_or(config::kDefaultFile),
+  agent::RunAgent({.file = file.value_or(config::kDefaultFile),
                    .may_be_absent = !file,
                    .load = [environment = config::OwnEnvironment(),
                             flags = ConfigFlagsIn(arguments)](const auto& path) {

@@ -12,7 +12,7 @@ namespace {
 
 int Keep(const Arguments& arguments) {
   const std::optional<std::string> file = ConfigFileIn(arguments);
-  mps::RunMps({.config_file = file.value_or(config::kDefaultFile),
+  mps::RunMps({.file = file.value_or(config::kDefaultFile),
                .may_be_absent = !file,
                .load =
                    [environment = config::OwnEnvironment(),

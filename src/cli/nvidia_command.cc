@@ -20,9 +20,9 @@ config::LoadResult LoadFrom(const std::optional<std::string>& path, config::nvid
   return config::hami::LoadEither(FullSchema(), std::move(sources), nodes);
 }
 
-agent::AgentOptions OptionsOf(NvidiaWords words) {
+config::FileOptions OptionsOf(NvidiaWords words) {
   auto nodes = std::make_shared<config::hami::NodeConfigFile>(NodeConfigFileOf(words.sources));
-  return {.config_file = std::move(words.file),
+  return {.file = std::move(words.file),
           .further_files = {nodes->path()},
           .load = [sources = std::move(words.sources), nodes](const auto& path) {
             return LoadFrom(path, sources, *nodes);

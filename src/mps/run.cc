@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <vector>
 
-#include "agent/config_file.h"
 #include "base/log.h"
 #include "config/schema/problem.h"
 #include "mps/supervisors.h"
@@ -29,12 +28,12 @@ void Reloaded(Supervisors& supervisors, const config::LoadResult& loaded) {
 
 }  // namespace
 
-void RunMps(const agent::AgentOptions& options, bool leave_running) {
+void RunMps(const config::FileOptions& options, bool leave_running) {
   umask(0022);               // clients are anybody
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   os::Loop loop;
   Supervisors supervisors(loop);
-  agent::ConfigFile file(loop, options, [&supervisors](const config::LoadResult& loaded) {
+  config::WatchedFile file(loop, options, [&supervisors](const config::LoadResult& loaded) {
     Reloaded(supervisors, loaded);
   });
   file.Watch();

@@ -4,12 +4,12 @@
 // under running clients.
 #pragma once
 
-#include "agent/agent.h"
+#include "config/watched_file.h"
 
 namespace tessera::mps {
 
 // Runs until SIGTERM, SIGINT or SIGQUIT and ends the process: with 0, with 1 when it cannot start.
 // `leave_running`: daemons are not ended then, for the next one to adopt.
-[[noreturn]] void RunMps(const agent::AgentOptions& options, bool leave_running);
+[[noreturn]] void RunMps(const config::FileOptions& options, bool leave_running);
 
 }  // namespace tessera::mps

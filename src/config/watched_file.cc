@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/config_file.h"
+#include "config/watched_file.h"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@
 #include "config/schema/yaml.h"
 #include "os/alarm.h"
 
-namespace tessera::agent {
+namespace tessera::config {
 namespace {
 
 // For directories that are not there yet.
@@ -31,19 +31,19 @@ std::string Named(const std::string& format) {
 
 }  // namespace
 
-ConfigFile::ConfigFile(os::Loop& loop, AgentOptions options,
-                       std::function<void(const config::LoadResult&)> loaded)
+WatchedFile::WatchedFile(os::Loop& loop, FileOptions options,
+                         std::function<void(const LoadResult&)> loaded)
     : loop_(loop), options_(std::move(options)), loaded_(std::move(loaded)) {}
 
-config::LoadResult ConfigFile::Read() {
-  const std::string& file = options_.config_file;
+LoadResult WatchedFile::Read() {
+  const std::string& file = options_.file;
   if (file.empty()) return options_.load(std::nullopt);
   further_texts_ = FurtherTexts();
-  text_ = config::ReadText(file);
+  text_ = ReadText(file);
   had_file_ |= text_.has_value();
   // A file that was there and is gone is no order to serve nothing.
   const bool may_be_absent = options_.may_be_absent && !had_file_;
-  config::LoadResult loaded = options_.load(may_be_absent ? std::nullopt : std::optional(file));
+  LoadResult loaded = options_.load(may_be_absent ? std::nullopt : std::optional(file));
   if (!loaded.ok() || !text_) return loaded;
   if (format_ && loaded.taken_for != *format_) {
     loaded.errors.push_back({.reason = Reason::kConfigVersion,
@@ -57,9 +57,9 @@ config::LoadResult ConfigFile::Read() {
   return loaded;
 }
 
-void ConfigFile::Watch() {
+void WatchedFile::Watch() {
   hangup_ = loop_.OnSignal(SIGHUP, [this] { Reload(); });
-  if (options_.config_file.empty()) return;
+  if (options_.file.empty()) return;
   PollAgain();
   auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] { Changed(); });
   if (!watch) {
@@ -67,13 +67,13 @@ void ConfigFile::Watch() {
     return;
   }
   watch_ = *std::move(watch);
-  std::set<std::string> directories = {DirectoryOf(options_.config_file)};
+  std::set<std::string> directories = {DirectoryOf(options_.file)};
   for (const std::string& file : options_.further_files) directories.insert(DirectoryOf(file));
   watch_->Watch(std::move(directories));
 }
 
 // For file systems without inotify, and for files behind links.
-void ConfigFile::PollAgain() {
+void WatchedFile::PollAgain() {
   poll_ = loop_.After(os::UntilBeat(os::kRestingPoll), [this] {
     PollAgain();
     Changed();
@@ -81,14 +81,14 @@ void ConfigFile::PollAgain() {
 }
 
 // Events of the directory concern other files too: only another text counts, or that there is none.
-void ConfigFile::Changed() {
+void WatchedFile::Changed() {
   bool gone = false;
   const auto changed = [&gone](const Result<std::string>& text, const Result<std::string>& before) {
     if (text == before) return false;
     gone |= !text;
     return text.has_value();
   };
-  if (changed(config::ReadText(options_.config_file), text_)) return Reload();
+  if (changed(ReadText(options_.file), text_)) return Reload();
   const std::vector<Result<std::string>> texts = FurtherTexts();
   for (size_t i = 0; i < texts.size(); ++i) {
     if (changed(texts[i], further_texts_[i])) return Reload();
@@ -96,20 +96,20 @@ void ConfigFile::Changed() {
   if (gone && !swap_) swap_ = loop_.After(kSwap, [this] { Gone(); });
 }
 
-void ConfigFile::Gone() {
+void WatchedFile::Gone() {
   swap_ = os::Loop::Handle();
-  const bool same = config::ReadText(options_.config_file) == text_;
+  const bool same = ReadText(options_.file) == text_;
   if (!same || FurtherTexts() != further_texts_) Reload();
 }
 
-std::vector<Result<std::string>> ConfigFile::FurtherTexts() const {
+std::vector<Result<std::string>> WatchedFile::FurtherTexts() const {
   std::vector<Result<std::string>> texts;
-  for (const std::string& file : options_.further_files) texts.push_back(config::ReadText(file));
+  for (const std::string& file : options_.further_files) texts.push_back(ReadText(file));
   return texts;
 }
 
-void ConfigFile::Reload() {
+void WatchedFile::Reload() {
   loaded_(Read());
 }
 
-}  // namespace tessera::agent
+}  // namespace tessera::config
