@@ -20,7 +20,8 @@ std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& o
   const auto capacities = CapacitiesOf(offer, fractions);
   std::optional<Cards> agreed;
   for (const PodPtr& pod : waiting) {
-    const auto placement = hami::ReadPlacement(*pod, hami::kNvidia, rules, capacities);
+    const auto placement =
+        hami::ReadPlacement(*pod, *fractions.requests->vendor, rules, capacities);
     if (!placement) continue;  // it gets nothing
     for (const PlacedContainer& container : *placement) {
       if (container.parts.size() != size) continue;

@@ -183,7 +183,7 @@ Result<Placer::OfWhom> Placer::PlacementFor(const Binding& binding, const kube::
   const RequestRules rules = RulesOf(binding.offer.resource, *fractions.requests);
   const std::vector<DeviceCapacity> capacities = CapacitiesOf(binding.offer, fractions);
   if (!TRY(IsToBeFitted(binding, pod)))
-    return OfWhom{TRY(hami::ReadPlacement(pod, hami::kNvidia, rules, capacities))};
+    return OfWhom{TRY(hami::ReadPlacement(pod, *fractions.requests->vendor, rules, capacities))};
   SharesByContainer shares;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) shares[held->container] = held->ids;
@@ -194,7 +194,7 @@ Result<Placer::OfWhom> Placer::PlacementFor(const Binding& binding, const kube::
 // What stands on a pod that was fitted is what it has of another resource.
 Result<bool> Placer::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
   if (!binding.rendering.fractions->requests->fit_unplaced) return false;
-  if (!hami::IsPlaced(pod, hami::kNvidia)) return true;
+  if (!hami::IsPlaced(pod, *binding.rendering.fractions->requests->vendor)) return true;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) continue;
     const BindingRecordPtr record = TRY(FormerRecord(held->pod_uid, held->resource));
@@ -295,9 +295,9 @@ void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
   if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
   const PodPtr pod = PodOf(held.pod_uid);
   if (pod == nullptr) return;
-  const auto placement =
-      hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(binding.offer.resource, *fractions.requests),
-                          CapacitiesOf(binding.offer, fractions));
+  const auto placement = hami::ReadPlacement(*pod, *fractions.requests->vendor,
+                                             RulesOf(binding.offer.resource, *fractions.requests),
+                                             CapacitiesOf(binding.offer, fractions));
   if (placement) taken_->AddPod(held.pod_uid, held.resource, UsageOf(*placement, pod.get()));
 }
 
@@ -320,12 +320,12 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !fractions.requests)) return;
   const PodPtr pod = PodOf(held.pod_uid);
-  if (pod != nullptr && !hami::IsPlaced(*pod, hami::kNvidia)) return;  // it was fitted to its ids
-  const auto chosen =
-      pod != nullptr && fractions.requests
-          ? hami::ReadPlacement(*pod, hami::kNvidia, RulesOf(held.resource, *fractions.requests),
-                                CapacitiesOf(binding.offer, fractions))
-          : Result<PodPlacement>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
+  if (pod != nullptr && !hami::IsPlaced(*pod)) return;  // it was fitted to its ids
+  const auto chosen = pod != nullptr && fractions.requests
+                          ? hami::ReadPlacement(*pod, *fractions.requests->vendor,
+                                                RulesOf(held.resource, *fractions.requests),
+                                                CapacitiesOf(binding.offer, fractions))
+                          : Result<PodPlacement>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
   if (!chosen) {
     for (const Device& device : binding.offer.devices) add(device.key.id);
     return;

@@ -67,10 +67,12 @@ Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
   }
   const auto& [pod, container] = candidates.front();
   const auto capacities = CapacitiesOf(offer, fractions);
-  const bool fit = fractions.requests->fit_unplaced && !hami::IsPlaced(*pod, hami::kNvidia);
+  const bool fit =
+      fractions.requests->fit_unplaced && !hami::IsPlaced(*pod, *fractions.requests->vendor);
   const SharesByContainer shares = {{container, {ids.begin(), ids.end()}}};
-  const auto placement = fit ? FitPlacement(*pod, rules, capacities, shares)
-                             : hami::ReadPlacement(*pod, hami::kNvidia, rules, capacities);
+  const auto placement =
+      fit ? FitPlacement(*pod, rules, capacities, shares)
+          : hami::ReadPlacement(*pod, *fractions.requests->vendor, rules, capacities);
   if (!placement) {
     // It may be told on another pod, that the watch has not told of yet.
     return Fail(placement.error().reason,

@@ -56,7 +56,9 @@ struct FractionSize {
   bool operator==(const FractionSize&) const = default;
 };
 
-// How a site names what pods ask for of each virtual GPU, and what holds where they do not say.
+struct VendorRow;  // how a scheduler says what pods get of a vendor's devices
+
+// How a site names what pods ask for of each device, and what holds where they do not say.
 struct FractionRequests {
   std::string memory_name = {};
   std::string percentage_name = {};
@@ -68,7 +70,16 @@ struct FractionRequests {
       false;  // pods that no scheduler chose GPUs for get what is free; else nothing
   // Without CDI: a pod that cannot start, since what kubelet keeps for it is another's, is evicted.
   bool evict_mismatched = false;
+  const VendorRow* vendor = nullptr;  // null: no scheduler places them
   bool operator==(const FractionRequests&) const = default;
+};
+
+// How a scheduler is told of the devices that it places fractions on.
+struct FractionRegistration {
+  bool link_scores = false;  // how close they are to each other, too
+  bool old_format = false;   // as schedulers of before read it
+  int order_step = 1;        // a device's number is its Device::order by this
+  bool operator==(const FractionRegistration&) const = default;
 };
 
 // How the devices of a resource are divided into fractions (grant/fraction.h).
@@ -84,6 +95,7 @@ struct FractionRules {
   std::vector<FractionSize> sizes = {};  // of each; none: equal parts
   // Set: a virtual GPU is worth what its pod asks for, and nothing before a pod has it.
   std::optional<FractionRequests> requests = {};
+  std::optional<FractionRegistration> registration = {};  // with requests; nothing: it is told none
   double memory_scaling = 1;  // what a GPU's memory counts; above 1 there is more than it has
   double core_scaling = 1;    // what its compute time counts
   // Kernel or driver hold containers to their memory themselves; the library only shows it.

@@ -88,10 +88,10 @@ std::string EncodeScores(std::span<const DeviceScores> devices) {
   return json::Write(array);
 }
 
-Result<std::vector<DeviceScores>> DecodeScores(std::string_view text) {
-  const json::Value root = TRY_IN(json::Parse(text), kNvidia.node_score);
+Result<std::vector<DeviceScores>> DecodeScores(std::string_view text, const Vendor& vendor) {
+  const json::Value root = TRY_IN(json::Parse(text), vendor.node_score);
   std::vector<DeviceScores> devices;
-  TRY_IN(ReadList(root, "device", ReadScores, devices), kNvidia.node_score);
+  TRY_IN(ReadList(root, "device", ReadScores, devices), vendor.node_score);
   return devices;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "hami/vendor.h"
 
 namespace tessera::hami {
 
@@ -51,6 +52,7 @@ struct DeviceScores {
 // [{"uuid":"GPU-a","score":{"GPU-b":1220}}]
 std::string EncodeScores(std::span<const DeviceScores> devices);
 // kInvalid when it is not such a list.
-Result<std::vector<DeviceScores>> DecodeScores(std::string_view text);
+Result<std::vector<DeviceScores>> DecodeScores(std::string_view text,
+                                               const Vendor& vendor = kNvidia);
 
 }  // namespace tessera::hami

@@ -12,7 +12,6 @@
 #include "hami/members.h"
 #include "hami/names.h"
 #include "hami/text_numbers.h"
-#include "hami/vendor.h"
 
 namespace tessera::hami {
 namespace {
@@ -150,10 +149,10 @@ std::string EncodeRegister(std::span<const RegisteredDevice> devices) {
   return json::Write(array);
 }
 
-Result<std::vector<RegisteredDevice>> DecodeRegister(std::string_view text) {
-  const json::Value root = TRY_IN(json::Parse(text), kNvidia.node_register);
+Result<std::vector<RegisteredDevice>> DecodeRegister(std::string_view text, const Vendor& vendor) {
+  const json::Value root = TRY_IN(json::Parse(text), vendor.node_register);
   std::vector<RegisteredDevice> devices;
-  TRY_IN(ReadList(root, "device", ReadDevice, devices), kNvidia.node_register);
+  TRY_IN(ReadList(root, "device", ReadDevice, devices), vendor.node_register);
   return devices;
 }
 
@@ -167,20 +166,22 @@ std::string EncodeOldRegister(std::span<const RegisteredDevice> devices) {
   return text;
 }
 
-Result<std::vector<RegisteredDevice>> DecodeOldRegister(std::string_view text) {
+Result<std::vector<RegisteredDevice>> DecodeOldRegister(std::string_view text,
+                                                        const Vendor& vendor) {
   if (text.find(':') == std::string_view::npos) {
-    return Fail(Reason::kInvalid, "{}: no device ends with ':'", kNvidia.node_register);
+    return Fail(Reason::kInvalid, "{}: no device ends with ':'", vendor.node_register);
   }
   std::vector<RegisteredDevice> devices;
   for (const std::string& part : Split(text, ':')) {
     if (part.find(',') == std::string::npos) continue;
-    devices.push_back(TRY_IN(ReadOldDevice(part), kNvidia.node_register));
+    devices.push_back(TRY_IN(ReadOldDevice(part), vendor.node_register));
   }
   return devices;
 }
 
-std::string TypeName(std::string_view nvml_name) {
-  return fmt::format("{}{}", nvml_name.starts_with(kNvidia.word) ? "" : "NVIDIA-", nvml_name);
+std::string TypeName(const Vendor& vendor, std::string_view model) {
+  return model.starts_with(vendor.word) ? std::string(model)
+                                        : fmt::format("{}-{}", vendor.word, model);
 }
 
 }  // namespace tessera::hami

@@ -238,8 +238,8 @@ TEST(OldRegister, WhateverIsWrittenIsReadBack) {
 }
 
 TEST(TypeName, BeginsWithTheVendorOnce) {
-  EXPECT_EQ(TypeName("Tesla P4"), "NVIDIA-Tesla P4");
-  EXPECT_EQ(TypeName("NVIDIA A30"), "NVIDIA A30");
+  EXPECT_EQ(TypeName(kNvidia, "Tesla P4"), "NVIDIA-Tesla P4");
+  EXPECT_EQ(TypeName(kNvidia, "NVIDIA A30"), "NVIDIA A30");
 }
 
 }  // namespace

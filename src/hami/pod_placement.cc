@@ -72,6 +72,11 @@ bool IsPlaced(const kube::Pod& pod, const Vendor& vendor) {
   return !pod.Annotation(vendor.pod_allocated).empty();
 }
 
+bool IsPlaced(const kube::Pod& pod) {
+  return std::ranges::any_of(kVendors,
+                             [&](const Vendor* vendor) { return IsPlaced(pod, *vendor); });
+}
+
 Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,
                                    const RequestRules& rules,
                                    std::span<const DeviceCapacity> capacities) {

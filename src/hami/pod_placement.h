@@ -25,6 +25,8 @@ Result<std::vector<Entry>> EntriesByContainer(std::span<const kube::Container> c
 
 // Whether a scheduler has chosen GPUs for the pod.
 bool IsPlaced(const kube::Pod& pod, const Vendor& vendor);
+// Likewise, of any vendor.
+bool IsPlaced(const kube::Pod& pod);
 // What it chose. kNotPlaced where nobody has, or for another node; kBadDecision where what stands
 // there is not what the containers ask for, on GPUs of this node.
 Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,

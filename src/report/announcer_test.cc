@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "api/server.h"
-#include "backend/nvidia/core/nvidia_config.h"
 #include "base/told_test.h"
 #include "hami/vendor.h"
 #include "json/json.h"
@@ -101,8 +100,9 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   void Configure(bool registered) {
     config::Resource resource;
     resource.name = "nvidia.com/gpu";
-    resource.rendering.fractions.emplace().requests = hami::kNvidia.Requests();
-    resource.kind = config::KindConfig::Of(NvidiaConfig());
+    FractionRules& fractions = resource.rendering.fractions.emplace();
+    fractions.requests = hami::kNvidia.Requests();
+    fractions.registration.emplace();
     config_.resources = {resource};
     if (!registered) config_.resources.clear();
   }
@@ -234,7 +234,7 @@ TEST_F(AnnouncerTest, WhatItWasToldIsTakenAwayAfterARestartThatNoLongerWantsIt) 
 
 TEST_F(AnnouncerTest, GpusWithOtherLinksOneWayThanTheOtherAreAnEventOfTheNodeOnce) {
   Configure(true);
-  config_.resources[0].kind.As<NvidiaConfig>()->vgpu.hami.topology_scores = true;
+  config_.resources[0].rendering.fractions->registration->link_scores = true;
   std::vector<Device> gpus(2);
   for (size_t i = 0; i < 2; ++i) {
     gpus[i].key = {"nvidia.com/gpu", i == 0 ? "GPU-a" : "GPU-b"};

@@ -64,7 +64,8 @@ struct ApiServer::Voice {
                   const std::set<std::string>& resources, bool events) {
     HamiProtocol::Tell tell;
     if (events) tell = [this](const std::vector<kube::Event>& told) { outbox.Add(told); };
-    protocol = std::make_unique<HamiProtocol>(loop, client, name, tell, HamiProtocol::Times{});
+    protocol = std::make_unique<HamiProtocol>(hami::kNvidia, loop, client, name, tell,
+                                              HamiProtocol::Times{});
     protocol->Serve(resources,
                     [context](const kube::Pod& pod) { return context->claims.AwaitsClaim(pod); });
     const auto put = [this, context](const kube::PodPtr& pod) {
@@ -199,7 +200,9 @@ void ApiServer::WatchPods(std::shared_ptr<BindContext> context,
   });
   BindEvents::Listener listener;
   listener.bound = [post](const BoundContainer& bound) {
-    post([bound](Voice& voice) { voice.protocol->Bound(HamiProtocol::GivenOf(bound)); });
+    post([bound](Voice& voice) {
+      voice.protocol->Bound(HamiProtocol::GivenOf(bound, hami::kNvidia));
+    });
   };
   listener.refused = [post](const RefusedContainer& refused) {
     post([refused](Voice& voice) { voice.protocol->Refused(refused); });

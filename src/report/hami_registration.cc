@@ -9,8 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "backend/nvidia/core/gpu.h"
-#include "backend/nvidia/core/nvidia_config.h"
 #include "hami/handshake.h"
 #include "hami/link_scores.h"
 #include "hami/names.h"
@@ -23,11 +21,10 @@
 namespace tessera {
 namespace {
 
-const NvidiaConfig::Vgpu::Hami* SettingsOf(const config::Resource& resource) {
-  const auto* nvidia = resource.kind.As<NvidiaConfig>();
-  const bool requested = resource.rendering.fractions && resource.rendering.fractions->requests;
-  return nvidia != nullptr && requested && nvidia->vgpu.hami.registered ? &nvidia->vgpu.hami
-                                                                        : nullptr;
+const FractionRegistration* SettingsOf(const config::Resource& resource) {
+  const auto& fractions = resource.rendering.fractions;
+  const bool registered = fractions && fractions->requests && fractions->requests->vendor;
+  return registered && fractions->registration ? &*fractions->registration : nullptr;
 }
 
 // Whether shares of a former policy are all that there is of it.
@@ -37,14 +34,14 @@ bool IsKept(const Node& node, const DeviceKey& key) {
 }
 
 hami::RegisteredDevice Registered(const Node& node, const Device& device,
-                                  const FractionRules& vgpu) {
-  const DeviceCapacity capacity = CapacityOf(device, vgpu);
+                                  const FractionRules& fractions) {
+  const DeviceCapacity capacity = CapacityOf(device, fractions);
   hami::RegisteredDevice card{.id = capacity.device,
                               .count = capacity.containers,
                               .devmem = capacity.memory,
                               .devcore = capacity.cores};
-  card.index = nvidia::IndexOf(device);
-  card.type = hami::TypeName(device.model);
+  card.index = static_cast<uint32_t>(device.order / fractions.registration->order_step);
+  card.type = hami::TypeName(*fractions.requests->vendor, device.model);
   card.numa = device.numa_nodes.empty() ? 0 : device.numa_nodes.front();
   card.mode = hami::kModeCore;
   card.health = !node.TroubleOf(device) && !IsKept(node, device.key);
@@ -129,25 +126,28 @@ bool IsRegistered(const config::Resource& resource) {
 
 std::optional<HamiRegistration> RegistrationOf(const Node& node,
                                                const std::vector<config::Resource>& resources) {
-  bool any = false;
+  const hami::Vendor* vendor = nullptr;
   bool scored = false;
-  bool before_2_8 = false;
+  bool old_format = false;
   Known known;
   for (const config::Resource& resource : resources) {
     const auto* settings = SettingsOf(resource);
     if (settings == nullptr) continue;
-    any = true;
-    scored |= settings->topology_scores;
-    before_2_8 |= settings->before_2_8;
+    vendor = resource.rendering.fractions->requests->vendor;
+    scored |= settings->link_scores;
+    old_format |= settings->old_format;
     AddDevices(node, resource, known);
   }
-  if (!any) return std::nullopt;
+  if (vendor == nullptr) return std::nullopt;
   std::vector<hami::RegisteredDevice> devices;
   devices.reserve(known.devices.size());
   for (auto& [id, device] : known.devices) devices.push_back(std::move(device));
   HamiRegistration registration{
-      .devices = before_2_8 ? hami::EncodeOldRegister(devices) : hami::EncodeRegister(devices),
-      .reports = before_2_8};
+      .devices = old_format || vendor->node_register_format == hami::Vendor::Register::kText
+                     ? hami::EncodeOldRegister(devices)
+                     : hami::EncodeRegister(devices),
+      .reports = old_format,
+      .vendor = vendor};
   if (!scored) return registration;
   registration.scores = ScoresText(known.points);
   registration.asymmetric = AsymmetricPairs(known.points);
@@ -158,23 +158,26 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
                                              const json::Value& node, Wall now, Duration running) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
-  SetAnnotation(present, hami::kNvidia.node_register, wanted.devices, patch);
-  SetAnnotation(present, hami::kNvidia.node_score, wanted.scores, patch);
-  if (wanted.reports)
-    SetAnnotation(present, hami::kNvidia.node_handshake, hami::WriteReported(now, running), patch);
+  SetAnnotation(present, wanted.vendor->node_register, wanted.devices, patch);
+  SetAnnotation(present, wanted.vendor->node_score, wanted.scores, patch);
+  if (wanted.reports) {
+    SetAnnotation(present, wanted.vendor->node_handshake, hami::WriteReported(now, running), patch);
+  }
   return PatchOf(patch);
 }
 
 std::optional<json::Value> RegistrationRemoval(const json::Value& node) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
-  SetAnnotation(present, hami::kNvidia.node_register, std::nullopt, patch);
-  SetAnnotation(present, hami::kNvidia.node_score, std::nullopt, patch);
-  const auto handshake = present.find(std::string(hami::kNvidia.node_handshake));
-  const bool reported =
-      handshake != present.end() &&
-      hami::ReadHandshake(handshake->second).state == hami::HandshakeState::kReported;
-  if (reported) SetAnnotation(present, hami::kNvidia.node_handshake, std::nullopt, patch);
+  for (const hami::Vendor* vendor : hami::kVendors) {
+    SetAnnotation(present, vendor->node_register, std::nullopt, patch);
+    SetAnnotation(present, vendor->node_score, std::nullopt, patch);
+    const auto handshake = present.find(std::string(vendor->node_handshake));
+    const bool reported =
+        handshake != present.end() &&
+        hami::ReadHandshake(handshake->second).state == hami::HandshakeState::kReported;
+    if (reported) SetAnnotation(present, vendor->node_handshake, std::nullopt, patch);
+  }
   return PatchOf(patch);
 }
 

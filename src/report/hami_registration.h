@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HAMi's scheduler is told of the node: the GPUs of which a pod's part is as large as the pod
-// asks for (`policy: vgpu` with `mode: requested`), and how close they are to each other, as
-// annotations of the node. Pure; any thread.
+// What HAMi's scheduler is told of the node: the devices of which a pod's part is as large as the
+// pod asks for (FractionRules::registration), and how close they are to each other, as annotations
+// of the node. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "config/schema/config.h"
+#include "hami/vendor.h"
 #include "json/json.h"
 #include "node/node.h"
 
@@ -24,14 +25,15 @@ struct HamiRegistration {
   bool reports = false;
   // Pairs of GPUs that have other links one way than the other, "GPU-a and GPU-b": with scores.
   std::vector<std::string> asymmetric{};
+  const hami::Vendor* vendor = &hami::kNvidia;  // whose devices they are
   bool operator==(const HamiRegistration&) const = default;
 };
 
 // Whether the GPUs of this resource are registered.
 bool IsRegistered(const config::Resource& resource);
 
-// The GPUs of all resources that are registered, by NVML's index; nothing where there is no such
-// resource. A GPU that is out, cordoned, lost, or still held by shares of a former policy is there
+// The devices of all resources that are registered, by their number; nothing where there is no such
+// resource. One that is out, cordoned, lost, or still held by shares of a former policy is there
 // without health, so that it gets no more pods; one whose memory is not known is left out.
 std::optional<HamiRegistration> RegistrationOf(const Node& node,
                                                const std::vector<config::Resource>& resources);

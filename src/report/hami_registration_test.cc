@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "backend/labeller.h"
-#include "backend/nvidia/core/nvidia_config.h"
 #include "hami/vendor.h"
 #include "node/node_under_test.h"
 
@@ -39,15 +38,12 @@ config::Resource Requested(const std::string& name = kGpus) {
   FractionRules& vgpu = resource.rendering.fractions.emplace();
   vgpu.parts = 10;
   vgpu.requests = hami::kNvidia.Requests();
-  NvidiaConfig nvidia;
-  nvidia.vgpu.on = true;
-  nvidia.vgpu.mode = NvidiaConfig::Vgpu::Mode::kRequested;
-  resource.kind = config::KindConfig::Of(nvidia);
+  vgpu.registration = {.order_step = 64};
   return resource;
 }
 
-NvidiaConfig::Vgpu::Hami& HamiOf(config::Resource& resource) {
-  return resource.kind.As<NvidiaConfig>()->vgpu.hami;
+FractionRegistration& SettingsOf(config::Resource& resource) {
+  return *resource.rendering.fractions->registration;
 }
 
 json::Value NodeWith(const Labels& annotations) {
@@ -70,7 +66,7 @@ class RegistrationTest : public NodeUnderTest, public testing::Test {
   }
   std::string Devices() { return RegistrationOf(node_, resources_)->devices; }
   std::string Scores() {
-    HamiOf(resources_[0]).topology_scores = true;
+    SettingsOf(resources_[0]).link_scores = true;
     return RegistrationOf(node_, resources_)->scores.value();
   }
 
@@ -86,7 +82,7 @@ TEST_F(RegistrationTest, HasTheGpusAsHamiWritesThemByTheirIndex) {
 TEST_F(RegistrationTest, ThereIsNoneWithoutAResourceThatIsToBeRegistered) {
   Find({Gpu(kFirst, 0)});
   config::Resource silent = Requested();
-  HamiOf(silent).registered = false;
+  silent.rendering.fractions->registration.reset();
   config::Resource equal = Requested();
   equal.rendering.fractions->requests.reset();
   config::Resource whole = Requested();
@@ -201,7 +197,7 @@ TEST_F(RegistrationTest, AGpuOfWhichNothingIsKnownIsNearToNone) {
 }
 
 TEST_F(RegistrationTest, BeforeHami28ItIsInTheOldFormatWithAHandshake) {
-  HamiOf(resources_[0]).before_2_8 = true;
+  SettingsOf(resources_[0]).old_format = true;
   Find({Gpu("GPU-a", 0)});
 
   EXPECT_EQ(

@@ -44,7 +44,8 @@ TEST(HamiTranslate, TheNamesOfResourcesAndDefaultsAreTheSites) {
                               .cores_name = "a.io/cores",
                               .default_memory = 4096,
                               .default_cores = 30,
-                              .memory_factor = 1024}));
+                              .memory_factor = 1024,
+                              .vendor = &::tessera::hami::kNvidia}));
   EXPECT_EQ(NvidiaOf(config).memory_if_untold, 2048);
   EXPECT_EQ(Good({.yaml = "nvidia: {memoryFactor: 0}\n"}), Good({}));
 }

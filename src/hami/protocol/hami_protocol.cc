@@ -23,10 +23,10 @@ constexpr char kLess[] = "VirtualGpuSmaller";
 constexpr char kIgnored[] = "VirtualGpuChangeIgnored";
 
 // Once the devices of another vendor's are handed out, it has none there any more.
-bool AwaitsOthers(const kube::Pod& pod) {
-  return std::ranges::any_of(pod.annotations, [](const auto& annotation) {
+bool AwaitsOthers(const kube::Pod& pod, const hami::Vendor& vendor) {
+  return std::ranges::any_of(pod.annotations, [&](const auto& annotation) {
     const std::string& key = annotation.first;
-    return key != hami::kNvidia.pod_to_allocate && key.starts_with(HamiProtocol::kKeys) &&
+    return key != vendor.pod_to_allocate && key.starts_with(HamiProtocol::kKeys) &&
            key.ends_with(kAwaited) && annotation.second.find(',') != std::string::npos;
   });
 }
@@ -47,21 +47,22 @@ bool IsOf(const std::map<std::string, std::string>& fitted, std::string_view all
 
 }  // namespace
 
-HamiProtocol::Given HamiProtocol::GivenOf(const BoundContainer& bound) {
+HamiProtocol::Given HamiProtocol::GivenOf(const BoundContainer& bound, const hami::Vendor& vendor) {
   std::vector<hami::Entry> fitted;
   for (const PlacedContainer& one : bound.fitted)
-    fitted.push_back(hami::EntryOf(one.parts, hami::kNvidia));
+    fitted.push_back(hami::EntryOf(one.parts, vendor));
   return {.pod_uid = bound.pod_uid,
           .container = bound.container,
           .resource = bound.resource,
-          .entry = hami::EntryOf(bound.parts, hami::kNvidia),
+          .entry = hami::EntryOf(bound.parts, vendor),
           .less = bound.less,
           .fitted = fitted.empty() ? "" : hami::EncodePodDevices(fitted)};
 }
 
-HamiProtocol::HamiProtocol(os::Loop& loop, kube::Client& client, std::string node, Tell tell,
-                           Times times, const Clock& clock)
-    : loop_(loop),
+HamiProtocol::HamiProtocol(const hami::Vendor& vendor, os::Loop& loop, kube::Client& client,
+                           std::string node, Tell tell, Times times, const Clock& clock)
+    : vendor_(vendor),
+      loop_(loop),
       client_(client),
       node_(std::move(node)),
       tell_(std::move(tell)),
@@ -94,7 +95,7 @@ bool HamiProtocol::Serves(const kube::Pod& pod) const {
 }
 
 bool HamiProtocol::NeedsLock(const kube::Pod& pod) const {
-  return AwaitsOthers(pod) || (awaits_ && awaits_(pod));
+  return AwaitsOthers(pod, vendor_) || (awaits_ && awaits_(pod));
 }
 
 const kube::Pod* HamiProtocol::BoundHere(const hami::LockOwner& owner) const {
@@ -132,11 +133,11 @@ void HamiProtocol::PodChanged(const kube::PodPtr& pod) {
 // What its containers were given is what stands on the pod, unless it was fitted.
 void HamiProtocol::Settle(Kept& kept) {
   if (kept.allocated || !kept.seen()) return;
-  kept.allocated = std::string(kept.pod().Annotation(hami::kNvidia.pod_allocated));
+  kept.allocated = std::string(kept.pod().Annotation(vendor_.pod_allocated));
 }
 
 void HamiProtocol::LookForChange(Kept& kept) {
-  const std::string allocated(kept.pod().Annotation(hami::kNvidia.pod_allocated));
+  const std::string allocated(kept.pod().Annotation(vendor_.pod_allocated));
   if (!kept.allocated || *kept.allocated == allocated) {
     kept.stands = kept.allocated.has_value();
     return;
@@ -147,7 +148,7 @@ void HamiProtocol::LookForChange(Kept& kept) {
   Say(kept, "", kIgnored,
       fmt::format("{} is another than when the pod got its devices: that changes nothing, its "
                   "containers keep what they have. Make the pod anew for other devices",
-                  hami::kNvidia.pod_allocated));
+                  vendor_.pod_allocated));
 }
 
 void HamiProtocol::PodGone(const kube::Pod& pod) {
@@ -244,11 +245,11 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   patch.resource_version = pod.resource_version;
   const std::string_view phase = pod.Annotation(hami::kPodBindPhase);
   if (phase == hami::kPhaseSuccess && kept.failed) return {};
-  const std::string_view stands = pod.Annotation(hami::kNvidia.pod_allocated);
+  const std::string_view stands = pod.Annotation(vendor_.pod_allocated);
   const std::string fitted = AllOf(kept.fitted);
   if (stands.empty() && fitted.empty()) return {};
   if (stands != fitted && IsOf(kept.fitted, stands)) {
-    patch.annotations[std::string(hami::kNvidia.pod_allocated)] = fitted;
+    patch.annotations[std::string(vendor_.pod_allocated)] = fitted;
     patch.annotations[std::string(hami::kPodNode)] = node_;
     patch.labels[std::string(hami::kPodNode)] = node_;
     return patch;
@@ -263,7 +264,7 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   std::vector<hami::Entry> given;
   given.reserve(kept.given.size());
   for (const auto& [container, entry] : kept.given) given.push_back(entry);
-  const std::string_view before = pod.Annotation(hami::kNvidia.pod_to_allocate);
+  const std::string_view before = pod.Annotation(vendor_.pod_to_allocate);
   if (phase.empty() && before.empty()) return {};  // it was fitted here: nobody hands out of it
   const std::string allocated = kept.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
@@ -276,7 +277,7 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   const bool begun = hami::EntriesLeft(before).value_or(0) < all;
   const bool done = hami::EntriesLeft(*after).value_or(0) == 0;
   if (begun && !done) return {};
-  set(hami::kNvidia.pod_to_allocate, *after);
+  set(vendor_.pod_to_allocate, *after);
   if (done) set(hami::kPodBindPhase, hami::kPhaseSuccess);
   return patch;
 }

@@ -49,7 +49,7 @@ class HamiProtocol {
     std::string fitted{};
   };
   // As HAMi's annotations have it.
-  static Given GivenOf(const BoundContainer& bound);
+  static Given GivenOf(const BoundContainer& bound, const hami::Vendor& vendor);
   using Refusal = RefusedContainer;
   struct Times {
     Duration settle{200};        // containers that have their devices within it are one patch
@@ -58,9 +58,10 @@ class HamiProtocol {
   };
   using Tell = std::function<void(std::vector<kube::Event>)>;
 
-  // `tell` may be empty: there are no events.
-  HamiProtocol(os::Loop& loop, kube::Client& client, std::string node, Tell tell, Times times,
-               const Clock& clock = SystemClock());
+  // For pods with devices of this vendor, which outlives it. `tell` may be empty: there are no
+  // events.
+  HamiProtocol(const hami::Vendor& vendor, os::Loop& loop, kube::Client& client, std::string node,
+               Tell tell, Times times, const Clock& clock = SystemClock());
 
   // The resources that are counted (nvidia.com/gpu), and served here with sizes that pods ask for.
   // A pod that asks for none of them is left to others, its lock as well.
@@ -137,6 +138,7 @@ class HamiProtocol {
   void Say(Kept& kept, const std::string& container, const char* reason, std::string message);
   void TellOf(Kept& kept);
 
+  const hami::Vendor& vendor_;
   os::Loop& loop_;
   kube::Client& client_;
   const std::string node_;

@@ -20,7 +20,7 @@ class HamiProtocolTest : public HamiClusterTest {
   HamiProtocol& protocol() {
     if (!protocol_) {
       protocol_ = std::make_unique<HamiProtocol>(
-          loop_, client(), "n1",
+          hami::kNvidia, loop_, client(), "n1",
           [this](const std::vector<kube::Event>& events) {
             for (const kube::Event& event : events) events_.push_back(event);
           },

@@ -12,8 +12,6 @@
 namespace tessera::nvidia {
 namespace {
 
-constexpr unsigned kMostMigDevices = 64;  // more than a GPU can be divided into
-
 constexpr char kMigMinors[] = "/proc/driver/nvidia-caps/mig-minors";
 
 int NumaNode(const os::Root& root, const std::string& pci) {
@@ -43,7 +41,7 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
   device.model = gpu.model;
   device.address = gpu.pci;
   device.visible_as = VisibleAs(config, gpu.uuid, std::to_string(gpu.index));
-  device.order = static_cast<int>(gpu.index * kMostMigDevices);
+  device.order = static_cast<int>(gpu.index) * kOrderStep;
   if (gpu.numa >= 0) device.numa_nodes = {gpu.numa};
   device.memory = gpu.memory;
   const auto add = [&](const std::string& path) {
@@ -193,10 +191,6 @@ std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
     device.defect = Error{Reason::kMigLayout, fmt::format("GPU {} {}", gpu.index, trouble)};
   }
   return devices;
-}
-
-unsigned IndexOf(const Device& device) {
-  return static_cast<unsigned>(device.order) / kMostMigDevices;
 }
 
 Device DescribeUnknown(const std::string& resource, unsigned index, const std::string& why) {

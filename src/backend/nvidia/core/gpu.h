@@ -82,8 +82,9 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
 std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
                               const NvidiaConfig& config, const Gpu& gpu);
 
-// NVML's index of the GPU that the device is, or is a part of.
-unsigned IndexOf(const Device& device);
+// Device::order of a GPU is its index in NVML times this, which is more than the MIG devices that
+// it can be divided into: theirs follow.
+inline constexpr int kOrderStep = 64;
 
 // A GPU that has never answered, so that its id is not known: it counts, and is of no use. Nobody
 // can hold it, so its id may end with it.

@@ -92,8 +92,9 @@ TEST_F(GpuTest, ItsNodesAreThoseOfAllGpusThatAreThereAndItsOwn) {
 }
 
 TEST_F(GpuTest, ItsIndexIsKnownFromItsPlace) {
-  EXPECT_EQ(IndexOf(Describe(root_, "nvidia.com/gpu", {}, A100())), 3U);
-  EXPECT_EQ(IndexOf(Describe(root_, "nvidia.com/gpu", {}, A100(), MigDevice{.index = 7})), 3U);
+  EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()).order, 3 * kOrderStep);
+  EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100(), MigDevice{.index = 7}).order,
+            3 * kOrderStep);
 }
 
 TEST_F(GpuTest, ADevRootIsWhereTheNodesAreOnTheHost) {

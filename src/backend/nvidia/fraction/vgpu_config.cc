@@ -224,7 +224,14 @@ void CompleteVgpu(config::Resource& resource) {
   for (const VirtualGpu::Size& size : vgpu.sizes) {
     rendered.sizes.push_back({.memory = size.memory, .cores = size.cores});
   }
-  if (vgpu.mode == VirtualGpu::Mode::kRequested) rendered.requests = vgpu.requests;
+  if (vgpu.mode == VirtualGpu::Mode::kRequested) {
+    rendered.requests = vgpu.requests;
+    if (vgpu.hami.registered) {
+      rendered.registration = {.link_scores = vgpu.hami.topology_scores,
+                               .old_format = vgpu.hami.before_2_8,
+                               .order_step = nvidia::kOrderStep};
+    }
+  }
   rendered.memory_scaling = vgpu.memory_scaling;
   rendered.core_scaling = vgpu.core_scaling;
   rendered.memory_by_driver = vgpu.memory_by_driver;

@@ -39,7 +39,10 @@ TEST(VgpuRequested, NamesAndDefaultsAreHamis) {
                               .default_memory = 0,
                               .default_cores = 0,
                               .memory_factor = 1,
-                              .fit_unplaced = false}));
+                              .fit_unplaced = false,
+                              .vendor = &hami::kNvidia}));
+  EXPECT_EQ(config.resources[0].rendering.fractions->registration,
+            FractionRegistration{.order_step = 64});
   EXPECT_TRUE(config.resources[0].kind.As<NvidiaConfig>()->vgpu.hami.registered);
 }
 
@@ -57,7 +60,9 @@ TEST(VgpuRequested, ASiteHasItsOwn) {
                                               .default_memory = 4096,
                                               .default_cores = 30,
                                               .memory_factor = 1024,
-                                              .fit_unplaced = true}));
+                                              .fit_unplaced = true,
+                                              .vendor = &hami::kNvidia}));
+  EXPECT_EQ(vgpu.registration, std::nullopt);
   EXPECT_EQ(vgpu.memory_scaling, 1.8);
   EXPECT_EQ(vgpu.core_scaling, 1.5);
   EXPECT_TRUE(vgpu.may_disable_control);
