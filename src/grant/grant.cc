@@ -265,7 +265,7 @@ void NameLate(const Rendering& rendering, std::string_view name, Grant& grant) {
 // What a grant of virtual GPUs says besides. The sizes are worked out in any case, so that a
 // container whose sizes are not known is refused at once; but those that its pod has asked for are
 // known only once it is known which pod that is.
-Status AddVgpu(const Offer& offer, const Rendering& rendering, std::span<const std::string> ids,
+Status AddFractions(const Offer& offer, const Rendering& rendering, std::span<const std::string> ids,
                std::string_view name, const FractionMatch* match, Grant& grant) {
   const FractionRules& fractions = *rendering.fractions;
   const bool late = WritesCdi(rendering);
@@ -347,7 +347,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
   grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
   grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
   if (rendering.fractions || !name.empty()) NameLate(rendering, name, grant);
-  if (rendering.fractions) TRY(AddVgpu(offer, rendering, ids, name, match, grant));
+  if (rendering.fractions) TRY(AddFractions(offer, rendering, ids, name, match, grant));
   return grant;
 }
 

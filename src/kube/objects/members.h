@@ -18,7 +18,7 @@ using Texts = std::map<std::string, std::string, std::less<>>;
 // Which of an object's members are kept; empty: none.
 using Which = std::function<bool(std::string_view name)>;
 
-// HAMi's own annotations take some 60 bytes for each GPU of each container. A longer one is not
+// A scheduler's annotations take some 60 bytes for each GPU of each container. A longer one is not
 // read.
 inline constexpr size_t kLongestAnnotation = 32 << 10;
 
