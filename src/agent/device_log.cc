@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "placement/placement.h"
+#include "fraction/granted_metrics.h"
 
 namespace tessera::agent {
 namespace {
@@ -82,35 +82,6 @@ void ReportHolders(const std::string& source, const std::vector<Transition>& ste
              {"pods", Join(std::vector<std::string>(pods.begin(), pods.end()), ", ")}});
 }
 
-namespace {
-
-// Of the resource's GPUs as they are now; those that have gone are shown no more.
-void RefreshGranted(const std::string& name, const ServedResource& resource, const Granted& granted,
-                    http::Metrics& metrics) {
-  using http::Metric;
-  constexpr double kMebibyte = 1 << 20;
-  for (const Metric metric :
-       {Metric::kVgpuContainers, Metric::kVgpuMemory, Metric::kVgpuMemoryGranted,
-        Metric::kVgpuCores, Metric::kVgpuCoresGranted}) {
-    metrics.Forget(metric, 0, name);
-  }
-  const auto& fractions = resource.resource().rendering.fractions;
-  if (!fractions) return;
-  metrics.Set(Metric::kVgpuContainers, {name}, granted.containers);
-  for (const DeviceCapacity& capacity : CapacitiesOf(*resource.offer(), *fractions)) {
-    const auto found = granted.by_device.find(capacity.device);
-    const auto taken = found == granted.by_device.end() ? DeviceUsage() : found->second;
-    metrics.Set(Metric::kVgpuMemory, {name, capacity.device}, capacity.memory * kMebibyte);
-    metrics.Set(Metric::kVgpuMemoryGranted, {name, capacity.device},
-                static_cast<double>(taken.memory) * kMebibyte);
-    metrics.Set(Metric::kVgpuCores, {name, capacity.device}, capacity.cores);
-    metrics.Set(Metric::kVgpuCoresGranted, {name, capacity.device},
-                static_cast<double>(taken.cores));
-  }
-}
-
-}  // namespace
-
 void RefreshMetrics(const View& view, http::Metrics& metrics) {
   metrics.Set(http::Metric::kWriter, {}, view.writer ? 1 : 0);
   metrics.Set(http::Metric::kCheckpointUnknown, {}, view.checkpoint_unknown ? 1 : 0);
@@ -136,8 +107,8 @@ void RefreshMetrics(const View& view, http::Metrics& metrics) {
                 static_cast<double>(offer->shares.size() - healthy));
     metrics.Set(http::Metric::kSharesHeld, {name}, held[name]);
     const auto granted = view.granted.find(name);
-    RefreshGranted(name, *resource, granted == view.granted.end() ? Granted() : granted->second,
-                   metrics);
+    SetGranted(granted == view.granted.end() ? Granted() : granted->second, *offer,
+               resource->resource().rendering, metrics);
   }
 }
 

@@ -91,13 +91,7 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   const auto next = served_.erase(at);
   at_.node.Retire(name);
   if (!at_.node.ledger().AnyMayBeInUse(name)) at_.cdi.Drop(name);
-  for (http::Metric metric :
-       {http::Metric::kDevices, http::Metric::kShares, http::Metric::kSharesHeld,
-        http::Metric::kStreams, http::Metric::kListBytes, http::Metric::kVgpuContainers,
-        http::Metric::kVgpuMemory, http::Metric::kVgpuMemoryGranted, http::Metric::kVgpuCores,
-        http::Metric::kVgpuCoresGranted, http::Metric::kVgpuTrouble}) {
-    at_.metrics.Forget(metric, 0, name);
-  }
+  at_.metrics.ForgetGauges(name);
   return next;
 }
 

@@ -69,8 +69,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
   // the library, kNotPlaced, kBadDecision and kBadSize as ReadPlacement and FitPlacement,
   // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
-  // container is then not to be made, and the log is told. What it is given lives until `done`,
-  // which is called by a thread of its own or this one.
+  // container is then not to be made, and the log is told. What `binding` refers to lives until
+  // `done`, which is called by a thread of its own or this one.
   void Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& known,
             std::function<void(Status)> done);
   // Tells the ledger what was bound before this process began, and follows its compute time.
@@ -102,8 +102,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // A container that is about to be made, and what became of its grants.
   struct BindRequest {
     const Binding binding;
-    const std::vector<std::string>& ids;
-    const Pods& known;
+    const std::vector<std::string> ids;
+    const Pods known;
     const std::function<void(Status)> done{};
     Status found{};  // that kubelet says which container it is
     HeldGrantsPtr held{};

@@ -159,11 +159,18 @@ void Metrics::Observe(Metric metric, Labels labels, double seconds) {
   }
 }
 
-void Metrics::Forget(Metric metric, size_t position, std::string_view value) {
+void Metrics::Forget(Metric metric, std::string_view resource) {
   const MutexLock lock(impl_->mutex);
-  std::erase_if(impl_->families[static_cast<size_t>(metric)], [&](const auto& entry) {
-    return position < entry.first.size() && entry.first[position] == value;
-  });
+  std::erase_if(impl_->families[static_cast<size_t>(metric)],
+                [&](const auto& entry) { return entry.first.front() == resource; });
+}
+
+void Metrics::ForgetGauges(std::string_view resource) {
+  for (size_t i = 0; i < std::size(kMetrics); ++i) {
+    const bool of_resources =
+        kMetrics[i].labels == "resource" || kMetrics[i].labels.starts_with("resource,");
+    if (of_resources && kMetrics[i].type == "gauge") Forget(static_cast<Metric>(i), resource);
+  }
 }
 
 std::string Metrics::Expose() const {

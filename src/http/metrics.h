@@ -34,14 +34,15 @@ class Metrics {
  public:
   Metrics();
   ~Metrics();
-  // The values of the labels, in the order the table names them.
+  // The values of the labels, in the order the table names them; `resource` is the first.
   using Labels = std::initializer_list<std::string_view>;
   void Add(Metric metric, Labels labels = {}, double by = 1);
   void Set(Metric metric, Labels labels, double value);
   void Observe(Metric metric, Labels labels, double seconds);  // histograms
-  // Forgets every series of the metric whose label at `position` has that value: what no longer
-  // exists is no longer shown.
-  void Forget(Metric metric, size_t position, std::string_view value);
+  // Forgets the metric's series of this resource: what no longer exists is no longer shown.
+  void Forget(Metric metric, std::string_view resource);
+  // Likewise every gauge's. Counters stay, as rates need them.
+  void ForgetGauges(std::string_view resource);
   // The text exposition: families in the table's order, series in the order of their label values.
   // A family that has no series yet is left out.
   std::string Expose() const;

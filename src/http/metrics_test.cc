@@ -94,13 +94,29 @@ TEST(Metrics, ForgottenSeriesAreGone) {
   metrics.Set(Metric::kDevices, {"a.com/x", "unhealthy"}, 1);
   metrics.Set(Metric::kDevices, {"b.com/y", "healthy"}, 2);
 
-  metrics.Forget(Metric::kDevices, 0, "a.com/x");
+  metrics.Forget(Metric::kDevices, "a.com/x");
 
   EXPECT_EQ(metrics.Expose(),
             "# HELP tessera_devices Devices by resource and health state; cordoned ones count as "
             "that alone.\n"
             "# TYPE tessera_devices gauge\n"
             "tessera_devices{resource=\"b.com/y\",state=\"healthy\"} 2\n");
+}
+
+TEST(MetricsTest, OfAResourceThatIsGoneCountersAloneStay) {
+  Metrics metrics;
+  metrics.Set(Metric::kShares, {"a.com/x", "healthy"}, 4);
+  metrics.Set(Metric::kSharesHeld, {"a.com/x"}, 1);
+  metrics.Set(Metric::kSharesHeld, {"b.com/y"}, 2);
+  metrics.Add(Metric::kHealthTransitions, {"a.com/x", "healthy", "suspect", "check-failed"});
+
+  metrics.ForgetGauges("a.com/x");
+
+  const std::string after = metrics.Expose();
+  EXPECT_EQ(after.find("{resource=\"a.com/x\",health"), std::string::npos) << after;
+  EXPECT_EQ(after.find("held{resource=\"a.com/x\""), std::string::npos) << after;
+  EXPECT_NE(after.find("held{resource=\"b.com/y\"} 2"), std::string::npos) << after;
+  EXPECT_NE(after.find("transitions_total{resource=\"a.com/x\""), std::string::npos) << after;
 }
 
 TEST(MetricsTable, NamesFollowPrometheusConventions) {
