@@ -234,9 +234,18 @@ TEST_F(PluginServerTest, EachContainerRequestGetsItsOwnResponse) {
   EXPECT_EQ(response.container_responses(1).envs().at("IDS"), "4");
 }
 
-TEST_F(PluginServerTest, WhileAnAllocateWaitsForItsAnswerOtherCallsAreAnswered) {
+TEST_F(PluginServerTest, WhileAnAllocateWaitsOtherCallsAndOtherResourcesAreAnswered) {
   Start();
-  grpc::ClientContext contexts[3];
+  const std::string other_path = dir_ + "/other.sock";
+  auto other_resource = PluginServer::Start({.socket_path = other_path, .options = {true, true}},
+                                            std::make_shared<FakeHandler>(), ListOf("other"),
+                                            {.stream_opened = [] {},
+                                             .stream_ended = [](bool) {},
+                                             .list_sent = [](size_t) {},
+                                             .watcher_notified = [](const Status&) {}});
+  ASSERT_TRUE(other_resource);
+  const auto other_stub = v1beta1::DevicePlugin::NewStub(FreshChannel(other_path));
+  grpc::ClientContext contexts[4];
   v1beta1::AllocateRequest request;
   request.add_container_requests()->add_devices_ids("later");
   v1beta1::AllocateResponse later;
@@ -256,6 +265,9 @@ TEST_F(PluginServerTest, WhileAnAllocateWaitsForItsAnswerOtherCallsAreAnswered) 
   v1beta1::PreferredAllocationResponse preferred;
   ASSERT_TRUE(stub_->GetPreferredAllocation(&contexts[2], preference, &preferred).ok());
   EXPECT_EQ(preferred.container_responses(0).deviceids(0), "5");
+  request.mutable_container_requests(0)->set_devices_ids(0, "4");
+  ASSERT_TRUE(other_stub->Allocate(&contexts[3], request, &other).ok());
+  EXPECT_EQ(other.container_responses(0).envs().at("IDS"), "4");
 
   Grant grant;
   grant.envs["IDS"] = "later";
