@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "json/json.h"
 #include "os/loop.h"
@@ -20,6 +21,9 @@ struct Request {
   std::string path = "/";                    // without the query, e.g. "/inventory"
   std::map<std::string, std::string> query;  // decoded
   std::string body;
+  // When the server answers in its handler's place. A query's timeout, such as the API server gives
+  // its webhooks, brings it forward.
+  Steady deadline{};
 };
 
 struct Response {
@@ -40,7 +44,9 @@ Error FailureIn(const Response& response);
 using Handler = std::function<Response(const Request&)>;
 
 // Takes an answer to its peer, from the loop's thread. The first call counts, and none where the
-// peer has gone or was told 503 meanwhile: who answers need not know.
+// peer has gone or was told 503 meanwhile: who answers need not know. Where the last copy ends
+// without a call, on that thread too, the peer is told 500. Until either the request counts against
+// the listener's bounds.
 using Respond = std::function<void(Response)>;
 // May answer later. A peer that ends its side before that is taken as gone.
 using AsyncHandler = std::function<void(Request, Respond)>;

@@ -30,14 +30,16 @@ inline constexpr Takes Takes::kQuestions{.no_posts = "orders are taken on the co
 inline constexpr Takes Takes::kOrders{.posts = true};
 
 struct Patience {
-  Duration request{5'000};   // from the connection, or its next request's first byte, to the end
+  Duration request{5'000};   // from its first byte to its end; the only one's from the connection
   Duration handler{20'000};  // from there to the handler's answer
   Duration answer{20'000};   // from there until the peer has all of the answer
-  Duration idle{120'000};    // from there to the next request; kube-scheduler leaves after 90 s
+  // Without a request, of a connection that takes several: Go's clients keep theirs for 90 s, used
+  // or not, and a server that leaves first may do so as a request comes.
+  Duration idle{120'000};
 };
 
 struct Bounds {
-  size_t all = 64;
+  size_t all = 64;                     // connections; and requests that handlers have
   size_t of_peer = 8;                  // of another machine, or another pod
   size_t of_loopback = 32;             // of this machine, by whichever of its loopback addresses
   size_t received = size_t{4} << 20U;  // bytes of requests that come in or wait for an answer

@@ -15,6 +15,7 @@ class ServedAnswersTest : public ServedConnectionsTest {
     Serve(
         [this](Request request, Respond respond) {
           paths_ += request.path + " ";
+          deadlines_.push_back(request.deadline);
           bodies_.push_back(std::move(request.body));
           responds_.push_back(std::move(respond));
         },
@@ -59,6 +60,7 @@ class ServedAnswersTest : public ServedConnectionsTest {
 
   std::string paths_;
   std::vector<std::string> bodies_;
+  std::vector<Steady> deadlines_;
   std::vector<Respond> responds_;
 };
 
@@ -172,6 +174,102 @@ TEST_F(ServedAnswersTest, ARequestThatIsNeverAnsweredIsTold503AndLeaves) {
   EXPECT_EQ(connections_->size(), 0U);
 }
 
+TEST_F(ServedAnswersTest, ARequestThatItsHandlerGivesUpIsTold500) {
+  ServeLater(kPosts, {});
+  const os::Fd peer = Connect(kProbe, Post("/bind", "pod"));
+  EXPECT_EQ(Received(peer), kNothing);
+
+  responds_.clear();
+  loop_.RunOnce();
+
+  const std::string all = All(peer);
+  EXPECT_TRUE(all.starts_with("HTTP/1.1 500 Internal Server Error\r\n")) << all;
+  EXPECT_TRUE(all.ends_with(
+      "\r\n\r\n" + Failure({Reason::kInternal, "POST /bind was given up without an answer"}).body))
+      << all;
+}
+
+TEST_F(ServedAnswersTest, AHandlerThatKeepsNothingToAnswerWithHasGivenUp) {
+  Serve([](const Request&, const Respond&) {}, kPosts, {});
+
+  const os::Fd peer = Connect(kProbe, kQuestion);
+
+  EXPECT_TRUE(All(peer).starts_with("HTTP/1.1 500 "));
+}
+
+TEST_F(ServedAnswersTest, RequestsOfPeersThatHaveGoneCountUntilTheyAreAnswered) {
+  ServeLater(kPosts, {.all = 2});
+  for (int i = 0; i < 2; ++i) {
+    os::Fd gone = Connect(kCrowd, Post("/a", "x"));
+    gone.Reset();
+    loop_.RunOnce();
+  }
+  const std::string refusal =
+      Failure({Reason::kUnavailable, "too many requests wait for an answer"}).body;
+  EXPECT_EQ(connections_->size(), 0U);
+
+  const os::Fd refused = Connect(kProbe, kQuestion);
+  responds_[0](Text("late"));
+  const os::Fd second = Connect(kProbe, kQuestion);
+
+  const std::string all = All(refused);
+  EXPECT_TRUE(all.starts_with("HTTP/1.1 503 ")) << all;
+  EXPECT_TRUE(all.ends_with("\r\n\r\n" + refusal)) << all;
+  EXPECT_EQ(paths_, "/a /a /healthz ");
+}
+
+TEST_F(ServedAnswersTest, BodiesOfPeersThatHaveGoneCountUntilTheirHandlersGiveThemUp) {
+  ServeLater({.posts = true}, {.received = 150'000});
+  os::Fd gone = Connect(kProbe);
+  SendAll(gone, Post("/a", std::string(100'000, 'x')));
+  gone.Reset();
+  loop_.RunOnce();
+  const os::Fd second = Connect(kCrowd, "POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+  SendAll(second, std::string(80'000, 'x'));
+  EXPECT_TRUE(Received(second).starts_with("HTTP/1.1 503 "));
+
+  responds_.clear();
+  const os::Fd third = Connect(kCrowd);
+  SendAll(third, Post("/b", std::string(100'000, 'x')));
+
+  EXPECT_EQ(paths_, "/a /b ");
+}
+
+TEST_F(ServedAnswersTest, AHandlerKnowsUntilWhenItsAnswerIsWaitedFor) {
+  ServeLater(kPosts, {.patience = {.handler = Duration(3'600'000)}});
+  const Steady before = SystemClock().Now();
+
+  const os::Fd usual = Connect(kProbe, kQuestion);
+  const os::Fd sooner = Connect(kProbe, Post("/mutate?timeout=10m", "{}"));
+  const os::Fd later = Connect(kProbe, Post("/mutate?timeout=2h", "{}"));
+
+  const Steady after = SystemClock().Now();
+  const std::vector<Duration> spans{Duration(3'600'000), Duration(600'000), Duration(3'600'000)};
+  ASSERT_EQ(deadlines_.size(), spans.size());
+  for (size_t i = 0; i < spans.size(); ++i) {
+    EXPECT_GE(deadlines_[i], before + spans[i]) << i;
+    EXPECT_LE(deadlines_[i], after + spans[i]) << i;
+  }
+}
+
+TEST_F(ServedAnswersTest, WhoSaysForHowLongHeWaitsIsToldByThen) {
+  ServeLater(kPosts, {.patience = {.handler = Duration(3'600'000)}});
+  const os::Fd peer = Connect(kProbe, Post("/mutate?timeout=20ms", "{}"));
+
+  EXPECT_TRUE(AllToItsEnd(peer).starts_with("HTTP/1.1 503 "));
+}
+
+TEST_F(ServedAnswersTest, AnAnswerThatHasComeIsSentBeforeItsConnectionMakesRoom) {
+  ServeLater(kPosts, {.all = 1});
+  const os::Fd first = Connect(kProbe, kQuestion);
+  responds_[0](Text("\nok"));
+
+  const os::Fd second = Connect(kCrowd);
+
+  EXPECT_EQ(Received(first), "HTTP/1.1 200 OK\nok");
+  EXPECT_EQ(connections_->dropped(), 0U);
+}
+
 TEST_F(ServedAnswersTest, APeerThatTalksOnWhileItIsAnsweredIsHeardAfterwards) {
   ServeLater(kSeveral, {});
   const os::Fd peer = Connect(kProbe, Post("/a", "x"));
@@ -223,6 +321,27 @@ TEST_F(ServedAnswersTest, AConnectionThatStaysIdleEnds) {
   ServeAtOnce(kSeveral, {.patience = {.idle = Duration(20)}});
   const os::Fd peer = Connect(kProbe, kQuestion);
   EXPECT_EQ(Received(peer), "HTTP/1.1 200 OK\n/healthz 0");
+
+  AwaitEnd(peer);
+
+  EXPECT_EQ(connections_->size(), 0U);
+  EXPECT_EQ(connections_->dropped(), 0U);
+}
+
+TEST_F(ServedAnswersTest, AConnectionThatHasNotAskedYetMayStayAsLong) {
+  ServeAtOnce(kSeveral, {.patience = {.request = Duration(0), .idle = Duration(3'600'000)}});
+  const os::Fd peer = Connect(kProbe);
+  loop_.RunOnce();
+  EXPECT_EQ(connections_->size(), 1U);
+
+  Send(peer, kQuestion);
+
+  EXPECT_EQ(Received(peer), "HTTP/1.1 200 OK\n/healthz 0");
+}
+
+TEST_F(ServedAnswersTest, AConnectionThatNeverAsksEndsAsAnIdleOne) {
+  ServeAtOnce(kSeveral, {.patience = {.request = Duration(3'600'000), .idle = Duration(20)}});
+  const os::Fd peer = Connect(kProbe);
 
   AwaitEnd(peer);
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
+
 namespace tessera::http {
 namespace {
 
@@ -13,14 +15,62 @@ namespace {
 constexpr size_t kBytesATurn = size_t{64} * 1024;
 constexpr size_t kPart = size_t{16} * 1024;  // the most that TLS hands over at once
 
+// The peer waits no longer than it says, as the API server does of its webhooks.
+Duration PatienceFor(const Request& request, Duration most) {
+  const auto said = request.query.find("timeout");
+  if (said == request.query.end()) return most;
+  return std::min(ParseDuration(said->second).value_or(most), most);
+}
+
 }  // namespace
 
+// One request at its handler, for as long as that may answer it.
+class ServedConnection::Ticket {
+ public:
+  Ticket(std::weak_ptr<Pending> pending, std::shared_ptr<AtHandlers> counts, const Request& request)
+      : pending_(std::move(pending)),
+        counts_(std::move(counts)),
+        bytes_(request.body.size()),
+        what_(request.method + " " + request.path) {
+    ++counts_->requests;
+    counts_->bytes += bytes_;
+  }
+  ~Ticket() {
+    if (answered_) return;
+    Response failure = Failure({Reason::kInternal, what_ + " was given up without an answer"});
+    failure.status = 500;
+    Answer(std::move(failure));
+  }
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+
+  void Answer(Response response) {
+    if (std::exchange(answered_, true)) return;
+    --counts_->requests;
+    counts_->bytes -= bytes_;
+    const auto pending = pending_.lock();
+    if (!pending) return;
+    pending->response = std::move(response);
+    if (pending->wake) pending->wake();
+  }
+
+ private:
+  const std::weak_ptr<Pending> pending_;  // of who waits for it
+  const std::shared_ptr<AtHandlers> counts_;
+  const size_t bytes_;
+  const std::string what_;
+  bool answered_ = false;
+};
+
 ServedConnection::ServedConnection(Wire wire, const AsyncHandler& handler, const Takes& takes,
-                                   const Patience& patience, std::function<void()> wake)
+                                   const Patience& patience,
+                                   std::shared_ptr<AtHandlers> at_handlers,
+                                   std::function<void()> wake)
     : wire_(std::move(wire)),
       handler_(handler),
       takes_(takes),
       patience_(patience),
+      at_handlers_(std::move(at_handlers)),
       wake_(std::move(wake)),
       deadline_(SystemClock().Now() + patience.request),
       reader_(takes) {}
@@ -49,7 +99,11 @@ bool ServedConnection::Receive() {
     const auto [outcome, n] = wire_.Receive(part);
     if (outcome == Wire::Outcome::kEnded) return false;
     MustWait(outcome);
-    if (outcome != Wire::Outcome::kMoved) return true;
+    if (outcome != Wire::Outcome::kMoved) {
+      const bool may_stay = takes_.requests > 1 && wire_.is_open() && !reader_.begun();
+      if (may_stay && !spare_) StayIdle();
+      return true;
+    }
     if (idle()) deadline_ = SystemClock().Now() + patience_.request;
     all += n;
     Take(reader_.Add({part.data(), n}));
@@ -63,21 +117,28 @@ void ServedConnection::Take(std::optional<Reading> reading) {
   Refuse(std::get<Response>(*std::move(reading)));
 }
 
+void ServedConnection::StayIdle() {
+  spare_ = true;
+  deadline_ = SystemClock().Now() + patience_.idle;
+}
+
 void ServedConnection::Ask(Asked asked) {
   stage_ = Stage::kAsking;
-  deadline_ = SystemClock().Now() + patience_.handler;
+  deadline_ = SystemClock().Now() + PatienceFor(asked.request, patience_.handler);
   ++requests_;
-  asked_ = asked.request.body.size();
   head_only_ = asked.head;
   keep_ = asked.keeps && requests_ < takes_.requests;
   peer_talks_ = false;
   if (!keep_) reader_ = RequestReader(takes_);
+  // Most are of peers that have gone: connections are bounded by the same number.
+  if (at_handlers_->requests >= at_handlers_->most) {
+    return Refuse(Failure({Reason::kUnavailable, "too many requests wait for an answer"}));
+  }
+  asked.request.deadline = deadline_;
   pending_ = std::make_shared<Pending>();
-  handler_(std::move(asked.request), [weak = std::weak_ptr(pending_)](Response response) {
-    const auto pending = weak.lock();
-    if (!pending || pending->response) return;
-    pending->response = std::move(response);
-    if (pending->wake) pending->wake();
+  auto ticket = std::make_shared<Ticket>(pending_, at_handlers_, asked.request);
+  handler_(std::move(asked.request), [ticket = std::move(ticket)](Response response) {
+    ticket->Answer(std::move(response));
   });
   if (!pending_->response) pending_->wake = wake_;
 }
@@ -104,7 +165,6 @@ void ServedConnection::Refuse(Response response) {
 
 void ServedConnection::Begin(Response response) {
   pending_.reset();
-  asked_ = 0;
   if (!keep_) reader_ = RequestReader(takes_);
   head_ = HeadOf(response, takes_, keep_);
   if (!head_only_) body_ = std::move(response.body);
@@ -139,7 +199,8 @@ void ServedConnection::AwaitNext() {
   stage_ = Stage::kReading;
   must_write_ = false;
   has_next_ = reader_.begun();
-  deadline_ = SystemClock().Now() + (has_next_ ? patience_.request : patience_.idle);
+  StayIdle();
+  if (has_next_) deadline_ = SystemClock().Now() + patience_.request;
 }
 
 // To close now would take the answer away from a peer that still sends, and leave what it has not

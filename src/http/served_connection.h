@@ -17,12 +17,20 @@
 
 namespace tessera::http {
 
+// What the handlers of a listener have to answer, also where the peer has gone or was told 503.
+struct AtHandlers {
+  const size_t most;
+  size_t requests = 0;
+  size_t bytes = 0;  // of their bodies
+};
+
 class ServedConnection {
  public:
   // `handler` and `takes` outlive it. `wake` is called when an answer has come that was waited for;
   // then it can go on.
   ServedConnection(Wire wire, const AsyncHandler& handler, const Takes& takes,
-                   const Patience& patience, std::function<void()> wake);
+                   const Patience& patience, std::shared_ptr<AtHandlers> at_handlers,
+                   std::function<void()> wake);
   ServedConnection(const ServedConnection&) = delete;
   ServedConnection& operator=(const ServedConnection&) = delete;
 
@@ -41,12 +49,12 @@ class ServedConnection {
   // A request is still coming in, or its handler has not answered it.
   bool reading() const { return stage_ == Stage::kReading; }
   bool asking() const { return stage_ == Stage::kAsking && !pending_->response; }
-  // It stays for a next request, of which nothing has come.
-  bool idle() const { return reading() && requests_ > 0 && !reader_.begun(); }
+  // It stays for a request, of which nothing has come. One that takes a single request is none.
+  bool idle() const { return reading() && spare_ && !reader_.begun(); }
   // It has sent all of its answer.
   bool answered() const { return stage_ == Stage::kLeaving || idle(); }
-  // Bytes of its request that are here or at its handler.
-  size_t received() const { return reader_.size() + asked_; }
+  // Bytes of requests that are here.
+  size_t received() const { return reader_.size(); }
   // Bytes of its answer that wait here.
   size_t waiting() const { return head_.size() + body_.size() - sent_; }
   int socket() const { return wire_.socket(); }
@@ -58,9 +66,11 @@ class ServedConnection {
     std::optional<Response> response;
     std::function<void()> wake;
   };
+  class Ticket;
   bool Receive();
   void Take(std::optional<Reading> reading);
   void Ask(Asked asked);
+  void StayIdle();
   bool Await();
   void Begin(Response response);
   bool Send();
@@ -72,6 +82,7 @@ class ServedConnection {
   const AsyncHandler& handler_;
   const Takes& takes_;
   const Patience patience_;
+  const std::shared_ptr<AtHandlers> at_handlers_;
   const std::function<void()> wake_;
   Stage stage_ = Stage::kReading;
   Steady deadline_;
@@ -79,7 +90,7 @@ class ServedConnection {
 
   RequestReader reader_;
   size_t requests_ = 0;  // that have been answered, or are being
-  size_t asked_ = 0;     // bytes of the one that its handler has
+  bool spare_ = false;   // it may stay without a request
   bool head_only_ = false;
   bool keep_ = false;        // after this answer
   bool has_next_ = false;    // bytes of the next request came with the last one's

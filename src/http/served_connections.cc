@@ -30,7 +30,7 @@ struct ServedConnections::Held {
       : owner(owner_),
         peer(std::move(peer_)),
         connection(std::move(wire), owner_.handler_, owner_.takes_, owner_.bounds_.patience,
-                   [this] { event_add(waits, &kAtOnce); }) {}
+                   owner_.at_handlers_, [this] { event_add(waits, &kAtOnce); }) {}
   ~Held() {
     if (waits != nullptr) event_free(waits);
   }
@@ -47,7 +47,11 @@ struct ServedConnections::Held {
 
 ServedConnections::ServedConnections(os::Loop& loop, AsyncHandler handler, const Takes& takes,
                                      const Bounds& bounds)
-    : loop_(loop), handler_(std::move(handler)), takes_(takes), bounds_(bounds) {}
+    : loop_(loop),
+      handler_(std::move(handler)),
+      takes_(takes),
+      bounds_(bounds),
+      at_handlers_(std::make_shared<AtHandlers>(AtHandlers{.most = bounds.all})) {}
 
 ServedConnections::~ServedConnections() = default;
 
@@ -111,8 +115,9 @@ void ServedConnections::Expire(At at) {
   Settle(at);
 }
 
+// What is answered by now is sent. A request that has come is not begun: nobody would hear of it.
 void ServedConnections::Drop(At at) {
-  (void)at->connection.GoOn();
+  if (!at->connection.reading()) (void)at->connection.GoOn();
   Forget(at);
 }
 
@@ -159,7 +164,7 @@ ServedConnections::At ServedConnections::FirstOfFullest() {
 
 // What a handler has cannot be taken back from it: those make room that are still coming in.
 void ServedConnections::BoundReceived() {
-  size_t all = 0;
+  size_t all = at_handlers_->bytes;
   for (const Held& held : held_) all += held.connection.received();
   if (all <= bounds_.received) return;
   std::map<std::string_view, size_t> of_peers;

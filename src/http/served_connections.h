@@ -56,6 +56,7 @@ class ServedConnections {
   const AsyncHandler handler_;
   const Takes takes_;
   const Bounds bounds_;
+  const std::shared_ptr<AtHandlers> at_handlers_;
   std::list<Held> held_;  // the oldest first
   uint64_t dropped_ = 0;
 };

@@ -143,4 +143,8 @@ bool TlsSession::holds_more() const {
   return table_->holds_more(session_);
 }
 
+bool TlsSession::is_open() const {
+  return table_->is_open(session_);
+}
+
 }  // namespace tessera::http

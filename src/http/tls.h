@@ -40,6 +40,7 @@ class TlsSession {
   int Send(std::string_view bytes);
   void EndSending();
   bool holds_more() const;  // for Receive
+  bool is_open() const;     // after the handshake
 
  private:
   const TlsTable* table_;

@@ -55,6 +55,7 @@ struct TlsTable {
   int (*send)(ssl_st* session, const TlsText& bytes);
   void (*end_sending)(ssl_st* session);
   bool (*holds_more)(ssl_st* session);
+  bool (*is_open)(ssl_st* session);
 };
 
 // The one function that the file exports gives it. Called on no condition.

@@ -35,6 +35,8 @@ class Wire {
   // As much as goes of one and then of the other.
   Moved Send(std::string_view first, std::string_view then);
   void EndSending();
+  // Nothing of TLS's handshake is to come.
+  bool is_open() const { return !tls_ || tls_->is_open(); }
   // Bytes have been taken from the socket that Receive has not handed over.
   bool holds_more() const { return tls_ && tls_->holds_more(); }
   int socket() const { return socket_.get(); }

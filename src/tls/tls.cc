@@ -221,6 +221,10 @@ bool HoldsMore(SSL* ssl) {
   return SSL_pending(ssl) > 0;
 }
 
+bool IsOpen(SSL* ssl) {
+  return SSL_is_init_finished(ssl) == 1;
+}
+
 const TlsTable kTable = {.version = TESSERA_VERSION,
                          .commit = TESSERA_COMMIT,
                          .make = &Make,
@@ -233,7 +237,8 @@ const TlsTable kTable = {.version = TESSERA_VERSION,
                          .look = &Look,
                          .send = &Send,
                          .end_sending = &EndSending,
-                         .holds_more = &HoldsMore};
+                         .holds_more = &HoldsMore,
+                         .is_open = &IsOpen};
 
 }  // namespace
 }  // namespace tessera::http

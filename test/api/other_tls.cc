@@ -15,6 +15,7 @@ extern "C" const tessera::http::TlsTable* tessera_tls() {
                                                      .look = nullptr,
                                                      .send = nullptr,
                                                      .end_sending = nullptr,
-                                                     .holds_more = nullptr};
+                                                     .holds_more = nullptr,
+                                                     .is_open = nullptr};
   return &kTable;
 }
