@@ -10,12 +10,12 @@
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/quote.h"
 #include "base/repeats.h"
 #include "base/text.h"
@@ -99,14 +99,16 @@ std::string Line(Format format, Level level, std::string_view body) {
 // that a thread that answers kubelet never waits for another's system call.
 class Log {
  public:
+  using Sink = std::function<void(std::string_view)>;
+
   void Configure(Level level, Format format) {
     level_ = level;
     format_ = format;
   }
 
-  void SetSink(std::function<void(std::string_view)> sink) {
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return !writing_; });
+  void SetSink(Sink sink) {
+    MutexLock lock(mutex_);
+    idle_.wait(lock, [this]() TESSERA_REQUIRES(mutex_) { return !writing_; });
     sink_ = std::move(sink);
     repeats_ = Repeats();  // what another reader saw says nothing about this one
   }
@@ -115,7 +117,7 @@ class Log {
     if (level < level_.load(std::memory_order_relaxed)) return;
     const Format format = format_.load(std::memory_order_relaxed);
     const std::string body = Body(format, message, fields);
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const Steady now = SystemClock().Now();
     for (const Repeats::Dropped& dropped : repeats_.Ended(now)) {
       const std::string_view count =
@@ -126,10 +128,11 @@ class Log {
     if (repeats_.Passes(static_cast<int>(level), body, now)) Leave(Line(format, level, body));
     if (writing_ || waiting_.empty()) return;
     writing_ = true;
+    const Sink sink = sink_;
     while (!waiting_.empty()) {
       std::deque<std::string> lines = std::exchange(waiting_, {});
       lock.unlock();
-      WriteOut(std::move(lines));
+      WriteOut(std::move(lines), sink);
       lock.lock();
     }
     writing_ = false;
@@ -137,14 +140,14 @@ class Log {
   }
 
  private:
-  void Leave(std::string line) {
+  void Leave(std::string line) TESSERA_REQUIRES(mutex_) {
     if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(line));
   }
 
   // By one thread at a time, without the lock.
-  void WriteOut(std::deque<std::string> lines) const {
-    if (sink_) {
-      for (const std::string& line : lines) sink_(line);
+  static void WriteOut(std::deque<std::string> lines, const Sink& sink) {
+    if (sink) {
+      for (const std::string& line : lines) sink(line);
     } else {
       while (!lines.empty()) WriteToStandardError(TakePiece(lines));
     }
@@ -153,12 +156,13 @@ class Log {
   std::atomic<Level> level_ = Level::kInfo;
   std::atomic<Format> format_ = Format::kText;
 
-  std::mutex mutex_;
-  std::condition_variable idle_;                // `writing_` has ended
-  bool writing_ = false;                        // under mutex_
-  std::deque<std::string> waiting_;             // under mutex_: lines to be written, oldest first
-  std::function<void(std::string_view)> sink_;  // changes under mutex_ while nobody writes
-  Repeats repeats_;                             // under mutex_
+  Mutex mutex_;
+  std::condition_variable_any idle_;  // `writing_` has ended
+  bool writing_ TESSERA_GUARDED_BY(mutex_) = false;
+  // Lines to be written, the oldest first.
+  std::deque<std::string> waiting_ TESSERA_GUARDED_BY(mutex_);
+  Sink sink_ TESSERA_GUARDED_BY(mutex_);  // changes while nobody writes
+  Repeats repeats_ TESSERA_GUARDED_BY(mutex_);
 };
 
 // Never destroyed: threads may log until the process is gone.

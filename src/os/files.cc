@@ -13,9 +13,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "os/fd.h"
 #include "os/open.h"
 
@@ -117,8 +117,8 @@ Status PutInPlace(const std::string& path) {
 
 // Threads that replace the same file do so one after the other: they have one temporary name. So
 // many that a hundred threads with files of their own hardly meet.
-std::mutex& MutexOf(const std::string& path) {
-  static std::array<std::mutex, 1024> mutexes;
+Mutex& MutexOf(const std::string& path) {
+  static std::array<Mutex, 1024> mutexes;
   return mutexes.at(std::hash<std::string>()(path) % mutexes.size());
 }
 
@@ -143,7 +143,7 @@ Result<std::string> ReadFile(const std::string& path, size_t most) {
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content, mode_t mode) {
-  std::lock_guard lock(MutexOf(path));
+  const MutexLock lock(MutexOf(path));
   TRY(Prepare(path, content, mode, Outlives::kKernel));
   TRY(PutInPlace(path));
   SyncDirectory(DirectoryOf(path));
@@ -170,7 +170,7 @@ void SyncDirectory(const std::string& path) {
 }
 
 Status ReplaceFile(const std::string& path, std::string_view content, mode_t mode) {
-  std::lock_guard lock(MutexOf(path));
+  const MutexLock lock(MutexOf(path));
   TRY(Prepare(path, content, mode, Outlives::kProcess));
   return PutInPlace(path);
 }

@@ -7,11 +7,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "os/fd.h"
 
 namespace tessera::os {
@@ -33,19 +33,32 @@ void TakeLog(int severity, const char* text) {
 // libevent keeps a pointer to this, so it stays at one address for as long as the event is armed.
 // The task is shared: it may destroy its own handle while it runs.
 struct Loop::Handle::Impl {
-  Impl(event_base* base, int fd, short what, std::function<void()> task_)
+  Impl(event_base* base, int fd, short what, std::function<void()> task_, Steady due_ = {})
       : task(std::make_shared<std::function<void()>>(std::move(task_))),
+        due(due_),
         armed(event_new(base, fd, what, &Impl::Fire, this)) {}
   ~Impl() { event_free(armed); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  static void Fire(evutil_socket_t, short, void* self) {
-    auto running = static_cast<Impl*>(self)->task;
+  // libevent's time is behind ours by a tick of the kernel's, and by what ran since the loop woke:
+  // by ours, its timers would be early.
+  static void Fire(evutil_socket_t, short, void* argument) {
+    auto* self = static_cast<Impl*>(argument);
+    if (const Duration left = self->due - SystemClock().Now(); left > Duration(0)) {
+      return self->Arm(left);
+    }
+    auto running = self->task;
     (*running)();
   }
 
+  void Arm(Duration delay) const {
+    const timeval time = ToTimeval(delay);
+    event_add(armed, &time);
+  }
+
   std::shared_ptr<std::function<void()>> task;
+  const Steady due;  // of a timer that runs once
   event* armed;
 };
 
@@ -62,8 +75,8 @@ struct Loop::Impl {
   std::unique_ptr<Handle::Impl> own_turn;  // of what the loop's thread has posted
   std::atomic<std::thread::id> runs_on{};
   std::atomic<bool> stopping{false};
-  std::mutex mutex;
-  std::vector<std::function<void()>> posted;  // under mutex
+  Mutex mutex;
+  std::vector<std::function<void()>> posted TESSERA_GUARDED_BY(mutex);
 
   // The loop's own thread waits for nothing meanwhile: the kernel need not be asked.
   void WakeFromHere() {
@@ -79,7 +92,7 @@ struct Loop::Impl {
   void RunPosted() {
     std::vector<std::function<void()>> tasks;
     {
-      std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       tasks.swap(posted);
     }
     for (auto& task : tasks) task();
@@ -109,23 +122,22 @@ Loop::~Loop() {
 
 void Loop::Post(std::function<void()> task) {
   {
-    std::lock_guard lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     impl_->posted.push_back(std::move(task));
   }
   impl_->WakeFromHere();
 }
 
 Loop::Handle Loop::After(Duration delay, std::function<void()> task) {
-  auto impl = std::make_unique<Handle::Impl>(impl_->base, -1, 0, std::move(task));
-  timeval time = ToTimeval(delay);
-  event_add(impl->armed, &time);
+  auto impl = std::make_unique<Handle::Impl>(impl_->base, -1, 0, std::move(task),
+                                             SystemClock().Now() + delay);
+  impl->Arm(delay);
   return Handle(std::move(impl));
 }
 
 Loop::Handle Loop::Every(Duration period, std::function<void()> task) {
   auto impl = std::make_unique<Handle::Impl>(impl_->base, -1, EV_PERSIST, std::move(task));
-  timeval time = ToTimeval(period);
-  event_add(impl->armed, &time);
+  impl->Arm(period);
   return Handle(std::move(impl));
 }
 

@@ -87,6 +87,27 @@ TEST(LoopTest, ATimerRunsOnceAndAPeriodicOneAgain) {
   EXPECT_EQ(often, 5);
 }
 
+TEST(LoopTest, ATimerThatIsSetLateInATurnIsNotEarlyForIt) {
+  constexpr Duration kDelay(20);
+  Loop loop;
+  Loop::Handle timer;
+  Steady set{};
+  Steady ran{};
+  loop.Post([&] {
+    for (const Steady begun = SystemClock().Now(); SystemClock().Now() - begun < 2 * kDelay;) {
+    }
+    set = SystemClock().Now();
+    timer = loop.After(kDelay, [&] {
+      ran = SystemClock().Now();
+      loop.Stop();
+    });
+  });
+
+  loop.Run();
+
+  EXPECT_GE(ran - set, kDelay);
+}
+
 TEST(LoopTest, ADestroyedTimerDoesNotRun) {
   Loop loop;
   bool ran = false;

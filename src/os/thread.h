@@ -5,12 +5,12 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace tessera::os {
@@ -23,20 +23,21 @@ Status StartThread(std::function<void()> run);
 template <class T>
 std::optional<T> Within(Duration limit, std::function<T()> task) {
   struct Shared {
-    std::mutex mutex;
-    std::condition_variable done;
-    std::optional<T> result;
+    Mutex mutex;
+    std::condition_variable_any done;
+    std::optional<T> result TESSERA_GUARDED_BY(mutex);
   };
   const auto shared = std::make_shared<Shared>();
   const Status begun = StartThread([shared, task = std::move(task)] {
     T result = task();
-    const std::lock_guard lock(shared->mutex);
+    const MutexLock lock(shared->mutex);
     shared->result.emplace(std::move(result));
     shared->done.notify_all();
   });
   if (!begun) return std::nullopt;
-  std::unique_lock lock(shared->mutex);
-  shared->done.wait_for(lock, limit, [&] { return shared->result.has_value(); });
+  MutexLock lock(shared->mutex);
+  const auto is_done = [&]() TESSERA_REQUIRES(shared->mutex) { return shared->result.has_value(); };
+  shared->done.wait_for(lock, limit, is_done);
   return std::move(shared->result);
 }
 

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "os/thread.h"
 
 namespace tessera::os {
@@ -20,14 +20,15 @@ constexpr Duration kIdle{65'000};
 struct Workers::State {
   explicit State(int limit_) : limit(limit_) {}
   const int limit;
-  std::mutex mutex;
-  std::condition_variable work;   // a task came, or the end
-  std::condition_variable ended;  // a thread ended
-  std::deque<std::function<void()>> tasks;
-  int threads = 0;
-  int idle = 0;
-  bool stopping = false;
-  bool short_of_threads = false;  // the last task came when there was none to be had
+  Mutex mutex;
+  std::condition_variable_any work;   // a task came, or the end
+  std::condition_variable_any ended;  // a thread ended
+  std::deque<std::function<void()>> tasks TESSERA_GUARDED_BY(mutex);
+  int threads TESSERA_GUARDED_BY(mutex) = 0;
+  int idle TESSERA_GUARDED_BY(mutex) = 0;
+  bool stopping TESSERA_GUARDED_BY(mutex) = false;
+  // The last task came when there was none to be had.
+  bool short_of_threads TESSERA_GUARDED_BY(mutex) = false;
 };
 
 namespace {
@@ -35,7 +36,8 @@ namespace {
 void Post(const std::shared_ptr<Workers::State>& state, std::function<void()> task);
 // One thread's life. It holds the state itself, so it may outlive Workers when its task hangs.
 void Work(const std::shared_ptr<Workers::State>& state);
-Status Grow(const std::shared_ptr<Workers::State>& state);
+// Another thread, where there are more tasks than idle ones.
+Status Grow(const std::shared_ptr<Workers::State>& state) TESSERA_REQUIRES(state->mutex);
 
 struct Many {
   Many(size_t count_, std::function<void(size_t)> one_, std::function<void()> then_)
@@ -54,11 +56,12 @@ Workers::Workers(int limit) : state_(std::make_shared<State>(limit)) {}
 
 Workers::~Workers() {
   std::deque<std::function<void()>> dropped;  // what they hold ends without the lock
-  std::unique_lock lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->stopping = true;
   dropped.swap(state_->tasks);
   state_->work.notify_all();
-  state_->ended.wait_for(lock, kGrace, [this] { return state_->threads == 0; });
+  const auto all_ended = [this]() TESSERA_REQUIRES(state_->mutex) { return state_->threads == 0; };
+  state_->ended.wait_for(lock, kGrace, all_ended);
 }
 
 void Workers::Run(std::function<void()> task) {
@@ -71,14 +74,14 @@ void Workers::ForEach(size_t count, std::function<void(size_t)> one, std::functi
 }
 
 void Workers::GoOn() {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   (void)Grow(state_);
 }
 
 namespace {
 
 void Post(const std::shared_ptr<Workers::State>& state, std::function<void()> task) {
-  std::unique_lock lock(state->mutex);
+  MutexLock lock(state->mutex);
   if (state->stopping) return;
   state->tasks.push_back(std::move(task));
   const Status grown = Grow(state);
@@ -99,8 +102,10 @@ void Help(const std::shared_ptr<Workers::State>& state, const std::shared_ptr<Ma
 }
 
 void Work(const std::shared_ptr<Workers::State>& state) {
-  std::unique_lock lock(state->mutex);
-  const auto ready = [&] { return state->stopping || !state->tasks.empty(); };
+  MutexLock lock(state->mutex);
+  const auto ready = [&]() TESSERA_REQUIRES(state->mutex) {
+    return state->stopping || !state->tasks.empty();
+  };
   for (;;) {
     ++state->idle;
     bool woken = true;
@@ -124,7 +129,6 @@ void Work(const std::shared_ptr<Workers::State>& state) {
   state->ended.notify_all();
 }
 
-// Another thread, where there are more tasks than idle ones. Under the state's mutex.
 Status Grow(const std::shared_ptr<Workers::State>& state) {
   const bool enough = state->idle >= static_cast<int>(state->tasks.size());
   if (enough || state->threads >= state->limit) return {};
