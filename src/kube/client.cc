@@ -205,7 +205,7 @@ void Client::Impl::NextPage(const std::shared_ptr<Listing>& listing) {
   Start({.verb = "list",
          .path = listing->path,
          .request = {.target = PageOf(*listing)},
-         .term = listing->term,
+         .term = Within(listing->span),
          .form = {listing->shape, listing->most},
          .done = [this, listing](Result<json::Value> page) { TakePage(listing, std::move(page)); },
          .listing = listing});
@@ -223,7 +223,13 @@ void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json
   if (first) listing->version = VersionOf(*page);
   const json::Object* metadata =
       page->is_object() ? json::GetObject(page->get_object(), "metadata") : nullptr;
-  listing->next = metadata == nullptr ? "" : json::GetString(*metadata, "continue").value_or("");
+  std::string next = metadata == nullptr ? "" : json::GetString(*metadata, "continue").value_or("");
+  if (!next.empty() && next == listing->next) {
+    return listing->answer(Fail(
+        Reason::kApiUnreachable,
+        "list {}: what answers is no API server: a page is followed by itself", listing->path));
+  }
+  listing->next = std::move(next);
   if (!listing->next.empty()) return NextPage(listing);
   int& page_size = pages_[listing->path];
   if (listing->largest < kSmallPage) page_size = std::min(2 * page_size, limits.page);

@@ -31,7 +31,7 @@ namespace tessera::kube {
 struct Limits {
   double per_second = 50;  // attempts, on average: what kubelet itself takes, for a burst of pods
   double burst = 100;      // at once
-  Duration deadline{30'000};  // of a call with all its attempts
+  Duration deadline{30'000};  // of a call, or a list's page, with all its attempts
   Duration attempt{10'000};   // of one of them
   Duration watch{300'000};    // of a watch, which is taken up again then, or a little earlier
   int page = 100;             // objects of a list that are asked for at once, at most
@@ -126,9 +126,9 @@ class Watch {
 
   // For who misses an object: the list is read anew, now or after the pause since one that failed;
   // then `listed` or `failed` is called. A stream that is there waits for that, as long as said at
-  // most, and goes on where the list cannot be read. False where the list is being read already,
-  // from a moment before.
-  bool Refresh(Duration within);
+  // most for each page, and goes on where the list cannot be read. False where the list is being
+  // read already, from a moment before.
+  bool Refresh(Duration page_within);
 
  private:
   struct Impl;

@@ -25,11 +25,11 @@ struct Client::Impl {
     Duration span;
     Steady end;
   };
-  // A list, page by page.
+  // A list, page by page. There is no end for all of them together: each has to bring it forward.
   struct Listing {
     std::string path;
     std::string query;
-    Term term;
+    Duration span;      // of a page, with all its attempts
     json::Shape shape;  // of a page
     size_t most;        // of an object
     std::function<void()> begun;

@@ -87,10 +87,10 @@ class Informer {
 
   // For who needs a list that begins after now: `listed` or `failed` is called then (as
   // Watch::Refresh).
-  bool Refresh(Duration within) { return watch_.Refresh(within); }
+  bool Refresh(Duration page_within) { return watch_.Refresh(page_within); }
 
  private:
-  // How long events wait for a list that nobody waits for.
+  // How long a page may take of a list that nobody waits for.
   static constexpr Duration kListLimit{30'000};
   static constexpr size_t kEntryCost = 200;  // of the map, about
 

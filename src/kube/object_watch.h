@@ -25,7 +25,7 @@ class ObjectWatch {
               const Form& form, Told told);
 
   // As Watch::Refresh.
-  bool Refresh(Duration within) { return watch_.Refresh(within); }
+  bool Refresh(Duration page_within) { return watch_.Refresh(page_within); }
 
  private:
   void Tell(const json::Value* object);

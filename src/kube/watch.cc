@@ -34,7 +34,7 @@ struct Watch::Impl {
 
   void List() { ListWithin(client.limits.deadline); }
 
-  void ListWithin(Duration span) {
+  void ListWithin(Duration page_span) {
     lists = true;
     next = os::Loop::Handle();
     refresh = os::Loop::Handle();
@@ -43,7 +43,7 @@ struct Watch::Impl {
     client.NextPage(std::make_shared<Client::Impl::Listing>(
         Client::Impl::Listing{.path = path,
                               .query = query,
-                              .term = Client::Impl::Within(span),
+                              .span = page_span,
                               .shape = PageShape(form.shape),
                               .most = form.most,
                               .begun =
@@ -85,15 +85,16 @@ struct Watch::Impl {
     if (told->failed) told->failed(error);
   }
 
-  bool Refresh(Duration within) {
+  bool Refresh(Duration page_within) {
     if (lists) return false;
     if (!attempt && version.empty()) return true;  // a list comes, after its pause
     const Duration pause = rested - SystemClock().Now();
     if (pause <= Duration(0)) {
-      ListWithin(attempt ? within : client.limits.deadline);
+      ListWithin(attempt ? page_within : client.limits.deadline);
     } else {
-      refresh = loop.After(
-          pause, [this, within] { ListWithin(attempt ? within : client.limits.deadline); });
+      refresh = loop.After(pause, [this, page_within] {
+        ListWithin(attempt ? page_within : client.limits.deadline);
+      });
     }
     return true;
   }
@@ -228,8 +229,8 @@ Watch::Watch(os::Loop& loop, Client& client, std::string path, std::string query
 
 Watch::~Watch() = default;
 
-bool Watch::Refresh(Duration within) {
-  return impl_->Refresh(within);
+bool Watch::Refresh(Duration page_within) {
+  return impl_->Refresh(page_within);
 }
 
 }  // namespace tessera::kube
