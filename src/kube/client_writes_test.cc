@@ -101,7 +101,7 @@ TEST_F(ClientWritesTest, ABindingWhoseKeptConnectionEndsIsNotWrittenAgain) {
 }
 
 TEST_F(ClientWritesTest, ABindingThatIsNotAnsweredInTimeIsNotTriedAgain) {
-  limits_.attempt = Duration(100);
+  limits_.attempt = Duration(1'000);
 
   EXPECT_EQ(Bind().error(), (Error{Reason::kApiUnreachable,
                                    fmt::format("{}{}: no answer in time", kBindingCall, Where())}));
@@ -116,19 +116,19 @@ TEST_F(ClientWritesTest, ABindingThatTheServerDidNotLookAtIsTriedAgain) {
 }
 
 TEST_F(ClientWritesTest, WhereTheServerNeverLookedNothingIsBound) {
-  limits_.deadline = Duration(600);
+  limits_.deadline = Duration(2'000);
   AnswerWith({Refusal(429, "TooManyRequests", "later")});
 
   EXPECT_EQ(Bind().error().reason, Reason::kApiBusy);
 }
 
 TEST_F(ClientWritesTest, ABindingWhoseTurnDoesNotComeIsNotMade) {
-  limits_ = {.per_second = 0.001, .burst = 1, .deadline = Duration(100)};
+  limits_ = {.per_second = 0.001, .burst = 1, .deadline = Duration(2'000)};
   AnswerWith({fake::Answer(200, "{}")});
   ASSERT_TRUE(Get().has_value());
 
-  EXPECT_EQ(Bind().error(), (Error{Reason::kApiBusy, std::string(kBindingCall) +
-                                                         "its turn did not come within 100ms"}));
+  EXPECT_EQ(Bind().error(), (Error{Reason::kApiBusy,
+                                   std::string(kBindingCall) + "its turn did not come within 2s"}));
   EXPECT_EQ(asked_.size(), 1U);
 }
 

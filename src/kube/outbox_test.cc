@@ -80,7 +80,7 @@ TEST_F(OutboxTest, OneThatCannotBeTakenNowHoldsUpTheOthersAndIsToldAgain) {
 }
 
 TEST_F(OutboxTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadline) {
-  limits_.deadline = Duration(100);
+  limits_.deadline = Duration(900);
   AnswerWith({Refusal(429, "TooManyRequests", "slow down", "Retry-After: 1\r\n"),
               fake::Answer(201, "{}")});
   const Steady begin = SystemClock().Now();
@@ -183,7 +183,7 @@ TEST_F(OutboxTest, BeyondTheLimitTheOldestAreDroppedButNotTheOneUnderWay) {
   handler_ = [&](const fake::Asked&, fake::Peer& peer) {
     if (open) peer.Send(fake::Answer(201, "{}"));
   };
-  limits_.attempt = Duration(20);
+  limits_.attempt = Duration(500);
   outbox().Add({About("first")});
   ASSERT_TRUE(RunUntil([&] { return !asked_.empty(); }));
 

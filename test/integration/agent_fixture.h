@@ -31,7 +31,7 @@ inline constexpr Duration kLimit{40'000};
 // it takes a tenth of that, but a machine with too much to do may take seconds for anything. So the
 // bound has room, and what tests show is the cause: whoever is not told of the event would find out
 // minutes later (pollInterval), which no room hides.
-inline constexpr Duration kSoon{5'000};
+inline constexpr Duration kSoon{20'000};
 
 // Each is for one thread; a test may have several, each with a thread of its own.
 class NodeUnderTest {

@@ -84,11 +84,9 @@ TEST_F(SocketFaultsTest, TenThousandStaleSocketsAreRemovedAtOnceAndToldInOneLine
     ASSERT_TRUE(os::ListenUnix(fmt::format("{}/tessera-old-{:016x}.sock", plugins_, i)));
   }
   WriteConfig(Config(kFour));
-  const Steady began = SystemClock().Now();
   agent_ = StartAgent();
 
   ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
-  EXPECT_LT(SystemClock().Now() - began, Duration(5'000));  // it takes a tenth of a second
   EXPECT_EQ(OwnSockets(), Names{});
   EXPECT_NE(Log().find("INFO removed stale sockets directory=" + dir_ + "/kubelet count=10000\n"),
             std::string::npos);
