@@ -154,7 +154,7 @@ class Listing {
     const bool any =
         std::ranges::any_of(watched_, [](const Watched& watched) { return Counts(watched); });
     if (!any || sources_.measured.count() == 0) return;
-    std::this_thread::sleep_for(sources_.measured);
+    sources_.wait(sources_.measured);
     for (Watched& watched : watched_) {
       if (Counts(watched)) ReadAgain(watched);
     }
@@ -214,6 +214,10 @@ class Listing {
 };
 
 }  // namespace
+
+void Sleep(Duration span) {
+  std::this_thread::sleep_for(span);
+}
 
 Result<std::vector<VgpuContainer>> ListVgpus(const VgpuSources& sources) {
   return Listing(sources).Make();

@@ -4,6 +4,7 @@
 // long as is measured.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,11 +37,14 @@ struct VgpuContainer {
   std::vector<std::optional<bool>> alive{};
 };
 
+void Sleep(Duration span);
+
 struct VgpuSources {
   os::Root root;
   std::set<std::string> directories;  // of the library's files, as the configuration has them
   std::string state_dir;
   Duration measured{2'000};  // for so long; 0: what containers get is not measured
+  std::function<void(Duration)> wait = Sleep;  // what a test puts in its place charges meanwhile
 };
 
 // By pod and container.

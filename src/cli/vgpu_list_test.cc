@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "fraction/binding_store.h"
@@ -188,16 +187,15 @@ TEST_F(VgpuListTest, WhatIsChargedMeanwhileIsWhatTheContainerGot) {
   EXPECT_EQ(List()[0].got, (std::vector<std::optional<double>>{std::nullopt}));
 
   sources_.measured = Duration(400);
-  std::thread charging([this, &file] {
-    std::this_thread::sleep_for(Duration(100));
+  sources_.wait = [this, &file](Duration span) {
     region_.Charge(0, 5'100'000'000);
     const std::string bytes = region_.Bytes();
     const os::Fd writer(open(Path(file).c_str(), O_WRONLY | O_CLOEXEC));
     EXPECT_EQ(pwrite(writer.get(), bytes.data(), bytes.size(), 0),
               static_cast<ssize_t>(bytes.size()));
-  });
+    Sleep(span);
+  };
   const auto list = List();
-  charging.join();
   // 100 ms of 400, or of a little more.
   ASSERT_TRUE(list[0].got[0].has_value());
   EXPECT_LE(*list[0].got[0], 25);
