@@ -121,7 +121,8 @@ std::string TimeOf(const View& view, Steady time) {
   return FormatTime(view.wall_now - (view.now - time));
 }
 
-json::Object DeviceObject(const View& view, const Device& device, const Tables& tables) {
+json::Object DeviceObject(const View& view, const Device& device, const std::vector<Link>& near,
+                          const Tables& tables) {
   const Verdict& verdict = view.node.VerdictOf(device.key);
   std::optional<Error> trouble = view.node.TroubleOf(device);
   json::Object object{
@@ -148,7 +149,6 @@ json::Object DeviceObject(const View& view, const Device& device, const Tables& 
   auto own = tables.shares.find(device.key);
   object["shares"] = own == tables.shares.end() ? json::Array() : Strings(own->second);
   if (!device.traits.empty()) object["traits"] = TraitsJson(*device.traits);
-  const std::vector<Link> near = PciLinks(device, view.node.inventory()->devices);
   if (!near.empty()) object["near"] = LinksJson(near);
   if (device.memory > 0) object["memoryBytes"] = static_cast<uint64_t>(device.memory) << kMiB;
   const auto resource = view.resources.find(device.key.source);
@@ -249,8 +249,10 @@ json::Value InventoryPage(const View& view) {
   }
   const Tables tables = TablesOf(view);
   json::Array devices;
-  for (const Device& device : view.node.inventory()->devices) {
-    devices.push_back(DeviceObject(view, device, tables));
+  const DeviceList& known = view.node.inventory()->devices;
+  const std::vector<std::vector<Link>> near = PciLinks(known);
+  for (size_t i = 0; i < known.size(); ++i) {
+    devices.push_back(DeviceObject(view, known[i], near[i], tables));
   }
   return json::Object{{"node", view.node_name},
                       {"generation", view.node.inventory()->generation},

@@ -2,6 +2,7 @@
 // How near devices are to each other on the PCI bus, by their paths there. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +15,10 @@ namespace tessera {
 // 0 where a path is empty.
 int PciPoints(std::string_view a, std::string_view b);
 
-// What is near to the device on the bus, of whatever sources, in the order of the devices.
-std::vector<Link> PciLinks(const Device& device, const DeviceList& devices);
+// So many of those that are near to one device are told of, the nearest.
+inline constexpr size_t kMostPciLinks = 16;
+
+// What is near to each device on the bus, of whatever sources, in the order of the devices.
+std::vector<std::vector<Link>> PciLinks(const DeviceList& devices);
 
 }  // namespace tessera

@@ -41,15 +41,42 @@ TEST(PciPoints, WhatIsNotOnTheBusIsNearToNothing) {
   EXPECT_EQ(PciPoints(kGpu, ""), 0);
 }
 
-TEST(PciLinks, NameDevicesOfOtherSourcesAndOfTheirOwn) {
-  const Device gpu = At("fixture.com/gpu", "0", kGpu);
-  const DeviceList devices = {
-      gpu, At("fixture.com/gpu", "1", kFarNic), At("fixture.com/nic", "0", kNic),
-      At("fixture.com/nic", "1", "pci0000:c0/0000:c1:00.0"), At("fixture.com/tty", "0", "")};
+using Links = std::vector<Link>;
 
-  EXPECT_EQ(PciLinks(gpu, devices),
-            (std::vector<Link>{{"1", 40, ""}, {"0", 50, "fixture.com/nic"}}));
-  EXPECT_EQ(PciLinks(devices[4], devices), std::vector<Link>());
+TEST(PciLinks, NameDevicesOfOtherSourcesAndOfTheirOwn) {
+  const DeviceList devices = {At("fixture.com/gpu", "0", kGpu), At("fixture.com/gpu", "1", kFarNic),
+                              At("fixture.com/nic", "0", kNic),
+                              At("fixture.com/nic", "1", "pci0000:c0/0000:c1:00.0"),
+                              At("fixture.com/tty", "0", "")};
+
+  EXPECT_EQ(PciLinks(devices),
+            (std::vector<Links>{{{"1", 40, ""}, {"0", 50, "fixture.com/nic"}},
+                                {{"0", 40, ""}, {"0", 40, "fixture.com/nic"}},
+                                {{"0", 50, "fixture.com/gpu"}, {"1", 40, "fixture.com/gpu"}},
+                                {},
+                                {}}));
+}
+
+// Of thousands below one root complex each would name all others.
+TEST(PciLinks, OfManyTheNearestAreNamed) {
+  constexpr size_t kSwitches = 100;
+  DeviceList devices;
+  for (size_t n = 0; n < 20 * kSwitches; ++n) {
+    devices.push_back(At("fixture.com/nic", std::to_string(n),
+                         "pci0000:40/0000:40:01.1/" + std::to_string(n % kSwitches) + "/" +
+                             std::to_string(n / kSwitches) + "/0.0"));
+  }
+  const std::vector<Links> links = PciLinks(devices);
+
+  ASSERT_EQ(links.size(), devices.size());
+  for (size_t n = 0; n < links.size(); ++n) {
+    EXPECT_EQ(links[n].size(), kMostPciLinks);
+    for (const Link& link : links[n]) {
+      EXPECT_EQ(link.points, 50);
+      EXPECT_EQ(std::stoul(link.peer) % kSwitches, n % kSwitches);
+      EXPECT_NE(std::stoul(link.peer), n);
+    }
+  }
 }
 
 }  // namespace
