@@ -14,28 +14,17 @@ namespace {
 constexpr Duration kDoubt{500};
 constexpr int kPreStartThreads = 16;  // as many resets at once
 
-// What Allocate answers with counts as granted, unless it was granted otherwise before this list
-// was made anew.
+// What Allocate answers with counts as granted. Who keeps whom out is not asked of the offer, which
+// may be older than what the inbox was told of it.
 Status Put(const Offer& offer, std::vector<std::string> ids, GrantInbox& inbox,
            const std::function<void()>& exclusive_granted) {
-  const Steady now = SystemClock().Now();
-  std::vector<Exclusive> devices;
-  for (const std::string& id : ids) {
-    const Share* share = offer.shares.Find(id);
-    if (share == nullptr) continue;
-    const Device& device = offer.devices[share->device];
-    if (!device.traits->takes.empty()) devices.push_back({device.key, device.traits->takes});
-  }
-  if (devices.empty()) {
-    inbox.Put(offer.resource, std::move(ids), now);
-    return {};
-  }
-  if (const auto other = inbox.PutUnlessTaken(offer.resource, std::move(ids), now, devices)) {
+  const PutResult put = inbox.Put(offer.resource, std::move(ids), SystemClock().Now());
+  if (put.rival) {
     return Fail(Reason::kExcluded,
                 "{}: hardware that was asked for is that of {}, which may be in use",
-                offer.resource, other->Text());
+                offer.resource, put.rival->Text());
   }
-  exclusive_granted();
+  if (put.excludes) exclusive_granted();
   return {};
 }
 

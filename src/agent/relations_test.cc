@@ -134,6 +134,21 @@ TEST_F(ServedExclusionTest, KubeletIsRefusedWhatItChoseBeforeItHeardOfThat) {
   EXPECT_EQ(Offered(kPart), "0 1 ");
 }
 
+// A list waits for the debounce, the table of who keeps whom out does not.
+TEST_F(ServedExclusionTest, ARivalThatAnOlderOfferDoesNotKnowIsRefusedAllTheSame) {
+  Scan(kCard, {{.id = "0", .traits = {.takes = {"c"}}}});
+  FixtureBackend found(kCard, tree_.root());
+  found.cards = {{.id = "0", .traits = {.takes = {"a"}}}};
+  (void)node_.Found(kCard, found.Scan().value());
+  EXPECT_EQ(Resource(kCard).offer()->devices[0].traits->takes, std::vector<std::string>{"c"});
+  EXPECT_EQ(Allocate(kCard, "0"), "");
+
+  EXPECT_EQ(Allocate(kPart, "0"),
+            "parts.com/part: hardware that was asked for is that of fixture.com/card/0, which may "
+            "be in use [excluded]: wait until the pods that hold the device named have ended, or "
+            "end them; it is offered by itself then");
+}
+
 TEST_F(ServedRelationsTest, ADeviceThatIsMadeOfOthersFallsWithThem) {
   Scan(kPart, {{.id = "0", .traits = {.takes = {"a"}}}, {.id = "1"}});
   Scan(kCard, {{.id = "0", .traits = {.takes = {"a"}, .parts = {{kPart, "0"}}}}});

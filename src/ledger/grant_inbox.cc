@@ -15,9 +15,24 @@ using Granted = std::pair<std::string, std::vector<std::string>>;
 
 }  // namespace
 
-void GrantInbox::Put(std::string_view resource, std::vector<std::string> share_ids, Steady now) {
+PutResult GrantInbox::Put(std::string_view resource, std::vector<std::string> share_ids,
+                          Steady now) {
+  TakenBy asked;
   const MutexLock lock(mutex_);
+  for (const std::string& id : share_ids) {
+    if (takes_.empty()) break;
+    const auto takes = takes_.find({std::string(resource), DeviceOfShare(id)});
+    if (takes == takes_.end()) continue;
+    for (const std::string& hardware : takes->second) {
+      auto by = taken_.find(hardware);
+      if (by == taken_.end()) by = asked.try_emplace(hardware, takes->first).first;
+      if (by->second != takes->first) return {.rival = by->second};
+    }
+  }
+  const bool excludes = !asked.empty();
+  taken_.merge(asked);
   PutLocked({std::string(resource), std::move(share_ids), now});
+  return {.excludes = excludes};
 }
 
 void GrantInbox::PutLocked(PendingGrant granted) {
@@ -38,29 +53,24 @@ void GrantInbox::PutLocked(PendingGrant granted) {
   NoteUse(grant);
 }
 
-std::optional<DeviceKey> GrantInbox::PutUnlessTaken(std::string_view resource,
-                                                    std::vector<std::string> share_ids, Steady now,
-                                                    std::span<const Exclusive> devices) {
-  const MutexLock lock(mutex_);
-  for (const Exclusive& each : devices) {
-    for (const std::string& hardware : each.hardware) {
-      const auto taken = taken_.find(hardware);
-      if (taken != taken_.end() && taken->second != each.device) return taken->second;
-    }
-  }
-  for (const Exclusive& each : devices) {
-    for (const std::string& hardware : each.hardware) taken_.try_emplace(hardware, each.device);
-  }
-  PutLocked({std::string(resource), std::move(share_ids), now});
-  return std::nullopt;
-}
-
 void GrantInbox::SetExclusive(std::span<const Exclusive> devices) {
-  const MutexLock lock(mutex_);
-  taken_.clear();
+  // Made, and the former one destroyed, while Allocate need not wait.
+  TakesByDevice takes;
+  TakenBy taken;
   for (const Exclusive& each : devices) {
-    if (!each.held && !in_use_.contains(each.device)) continue;
-    for (const std::string& hardware : each.hardware) taken_.try_emplace(hardware, each.device);
+    takes.emplace(each.device, each.hardware);
+    if (!each.held) continue;
+    for (const std::string& hardware : each.hardware) taken.try_emplace(hardware, each.device);
+  }
+  const MutexLock lock(mutex_);
+  takes_.swap(takes);
+  taken_.swap(taken);
+  if (takes_.empty()) return;
+  // Granted before the table was there.
+  for (const DeviceKey& device : in_use_) {
+    const auto own = takes_.find(device);
+    if (own == takes_.end()) continue;
+    for (const std::string& hardware : own->second) taken_.try_emplace(hardware, device);
   }
 }
 

@@ -44,24 +44,28 @@ struct BoundDevices {
   bool operator==(const BoundDevices&) const = default;
 };
 
-// A device that has hardware to itself.
+// A device that takes hardware which others take too.
 struct Exclusive {
   DeviceKey device;
   std::vector<std::string> hardware;  // DeviceTraits::takes
   bool held = false;                  // a container may have it, for all that the ledger knows
 };
 
+// What came of a grant.
+struct PutResult {
+  std::optional<DeviceKey> rival{};  // which kept it out; nothing: it was put
+  bool excludes = false;             // it keeps others out, which the last table did not know
+  bool operator==(const PutResult&) const = default;
+};
+
 class GrantInbox {
  public:
-  // Allocate answered with these ids. A former grant goes once each of its shares was granted anew:
-  // kubelet grants what it knows to be free, and what the newer ones name stays in use.
-  void Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
-  // The same where the ids are of these devices, unless one of them takes hardware of another
-  // device that a container may have: then nothing is put, and that device is returned.
-  std::optional<DeviceKey> PutUnlessTaken(std::string_view resource,
-                                          std::vector<std::string> share_ids, Steady now,
-                                          std::span<const Exclusive> devices);
-  // All such devices that the node has.
+  // Allocate answers with these ids, unless one of their devices takes hardware of another that a
+  // container may have, by the table that was set last: then nothing is put. A former grant goes
+  // once each of its shares was granted anew: kubelet grants what it knows to be free, and what the
+  // newer ones name stays in use.
+  PutResult Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
+  // All such devices that the node has: the table of who keeps whom out.
   void SetExclusive(std::span<const Exclusive> devices);
   // A container's grant was bound.
   void PutBound(BoundDevices bound);
@@ -87,6 +91,8 @@ class GrantInbox {
     size_t newest;  // how many of its shares no later grant names
   };
   using Entries = std::list<Entry>;
+  using TakesByDevice = std::map<DeviceKey, std::vector<std::string>, DeviceKeyLess>;
+  using TakenBy = std::map<std::string, DeviceKey, std::less<>>;
   using BoundKey = std::tuple<std::string, std::string, std::string>;  // UID, container, resource
   struct Bound {
     std::vector<std::string> devices;
@@ -105,9 +111,9 @@ class GrantInbox {
       TESSERA_GUARDED_BY(mutex_);  // by resource and share
   std::map<BoundKey, Bound> bound_ TESSERA_GUARDED_BY(mutex_);
   std::set<DeviceKey, DeviceKeyLess> in_use_
-      TESSERA_GUARDED_BY(mutex_);  // which a grant names or was bound to
-  std::map<std::string, DeviceKey, std::less<>> taken_
-      TESSERA_GUARDED_BY(mutex_);  // by hardware: a device that a container may have
+      TESSERA_GUARDED_BY(mutex_);                   // which a grant names or was bound to
+  TakesByDevice takes_ TESSERA_GUARDED_BY(mutex_);  // hardware that others take too
+  TakenBy taken_ TESSERA_GUARDED_BY(mutex_);  // by hardware: a device that a container may have
 };
 
 }  // namespace tessera

@@ -201,37 +201,74 @@ Exclusive Taking(const DeviceKey& device, const Ids& hardware, bool held = false
 }
 const Exclusive kWhole = Taking({kResource, "0"}, {"a", "b"});
 const Exclusive kPart = Taking({kOther, "0-b"}, {"b"});
+const PutResult kExcludes{.rival = std::nullopt, .excludes = true};
+const PutResult kPlain{};
 
-TEST(GrantInbox, OfDevicesThatTakeTheSameHardwareOneIsGranted) {
-  GrantInbox inbox;
-  EXPECT_EQ(inbox.PutUnlessTaken(kResource, {"0"}, At(0), {{kWhole}}), std::nullopt);
+// A whole device and a part of it, neither of which anybody has.
+class GrantInboxRivalsTest : public testing::Test {
+ protected:
+  GrantInboxRivalsTest() { Set({kWhole, kPart}); }
+  void Set(const std::vector<Exclusive>& devices) { inbox_.SetExclusive(devices); }
+  PutResult PutWhole(int time) { return inbox_.Put(kResource, {"0::1"}, At(time)); }
+  PutResult PutPart(int time) { return inbox_.Put(kOther, {"0-b"}, At(time)); }
 
-  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
-  EXPECT_EQ(inbox.PutUnlessTaken(kResource, {"0"}, At(2), {{kWhole}}), std::nullopt);
+  GrantInbox inbox_;
+  const PutResult kWholeHasIt{.rival = kWhole.device, .excludes = false};
+};
 
-  EXPECT_EQ(inbox.pending(), (Grants{{kResource, {"0"}, At(2)}}));
+TEST_F(GrantInboxRivalsTest, OfDevicesThatTakeTheSameHardwareOneIsGranted) {
+  EXPECT_EQ(PutWhole(0), kExcludes);
+
+  EXPECT_EQ(PutPart(1), kWholeHasIt);
+  EXPECT_EQ(PutWhole(2), kPlain);
+
+  EXPECT_EQ(inbox_.pending(), (Grants{{kResource, {"0::1"}, At(2)}}));
 }
 
-TEST(GrantInbox, AConfirmedGrantKeepsItsHardwareUntilItIsKnownThatNobodyHoldsIt) {
-  GrantInbox inbox;
-  (void)inbox.PutUnlessTaken(kResource, {"0"}, At(0), {{kWhole}});
-  (void)inbox.Confirm(Holdings{HeldShares({"0"})});
-  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
+TEST_F(GrantInboxRivalsTest, TwoThatAreAskedForTogetherAreRivalsToo) {
+  Set({kWhole, Taking({kResource, "1"}, {"c", "b"})});
 
-  inbox.SetExclusive(std::vector<Exclusive>{Taking({kResource, "0"}, {"a", "b"}, true), kPart});
-  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(2), {{kPart}}), kWhole.device);
+  EXPECT_EQ(inbox_.Put(kResource, {"0", "1"}, At(0)), kWholeHasIt);
 
-  inbox.SetExclusive(std::vector<Exclusive>{kWhole, kPart});
-  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(3), {{kPart}}), std::nullopt);
+  EXPECT_EQ(inbox_.pending(), Grants());
+  EXPECT_EQ(inbox_.Put(kResource, {"1"}, At(1)), kExcludes);
 }
 
-TEST(GrantInbox, APendingGrantKeepsItsHardwareWhateverTheLedgerKnows) {
-  GrantInbox inbox;
-  (void)inbox.PutUnlessTaken(kResource, {"0"}, At(0), {{kWhole}});
+TEST_F(GrantInboxRivalsTest, AConfirmedGrantKeepsItsHardwareUntilItIsKnownThatNobodyHoldsIt) {
+  (void)PutWhole(0);
+  (void)inbox_.Confirm(Holdings{HeldShares({"0::1"})});
+  EXPECT_EQ(PutPart(1), kWholeHasIt);
 
-  inbox.SetExclusive(std::vector<Exclusive>{kWhole, kPart});
+  Set({Taking({kResource, "0"}, {"a", "b"}, true), kPart});
+  EXPECT_EQ(PutPart(2), kWholeHasIt);
 
-  EXPECT_EQ(inbox.PutUnlessTaken(kOther, {"0-b"}, At(1), {{kPart}}), kWhole.device);
+  Set({kWhole, kPart});
+  EXPECT_EQ(PutPart(3), kExcludes);
+}
+
+TEST_F(GrantInboxRivalsTest, APendingGrantKeepsItsHardwareWhateverTheLedgerKnows) {
+  (void)PutWhole(0);
+
+  Set({kWhole, kPart});
+
+  EXPECT_EQ(PutPart(1), kWholeHasIt);
+}
+
+TEST_F(GrantInboxRivalsTest, ARivalIsOneFromTheNewestTableOnWhateverWasGrantedBefore) {
+  Set({});
+  EXPECT_EQ(PutWhole(0), kPlain);
+
+  Set({kWhole, kPart});
+
+  EXPECT_EQ(PutPart(1), kWholeHasIt);
+}
+
+TEST_F(GrantInboxRivalsTest, WhatIsNobodysRivalAnyMoreIsGranted) {
+  (void)PutWhole(0);
+
+  Set({});
+
+  EXPECT_EQ(PutPart(1), kPlain);
 }
 
 }  // namespace

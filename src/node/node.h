@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -187,8 +188,11 @@ class Node {
   // node_relations.cc: how devices stand to each other by their traits.
   using KeptOut = std::map<DeviceKey, Error, DeviceKeyLess>;
   void IndexRelations();
+  void IndexRivals(size_t position, std::map<std::string_view, size_t>& takers);
   KeptOut Excluded();
   // node_owners.cc: the devices of kinds that do not own their functions of the PCI bus.
+  using Claims = std::map<std::string, std::vector<size_t>>;
+  void SetClaims(Claims claims);
   void AddDisowned(KeptOut& out);
   const Device& OwnerOf(const std::string& address, std::span<const Device* const> claims) const;
   std::string KindNameOf(const Device& device) const;
@@ -214,11 +218,14 @@ class Node {
   InventoryPtr inventory_;
   std::vector<Health> health_;   // of the devices of inventory_, in the same order
   mutable size_t expected_ = 0;  // where the next device asked for probably is: after the last one
-  // Positions of the devices that take hardware, and of those that go together, by source and name.
-  std::vector<size_t> exclusive_;
-  std::map<std::pair<std::string, std::string>, std::vector<size_t>> bundles_;
-  std::vector<size_t> on_bus_;                 // positions of those that have a PCI path
-  std::vector<size_t> composed_;               // and of those that are made of others
+  // Positions of devices, of those alone that have to do with others: what one of thousands changes
+  // costs no look at all of them.
+  std::set<size_t> rivals_;       // that take hardware which another takes
+  Claims contested_;              // of several sources, by PCI function
+  std::vector<size_t> composed_;  // that are made of others
+  std::map<std::pair<std::string, std::string>, std::vector<size_t>> bundles_;  // by source, name
+  // By the ids that it goes by: its own and its parent's.
+  std::unordered_multimap<std::string_view, size_t> by_hardware_;
   KeptOut kept_out_;                           // by devices that containers may have
   std::map<std::string, std::string> kinds_;   // by source
   std::map<std::string, std::string> owners_;  // kinds by the address of a function

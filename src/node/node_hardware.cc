@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "node/node.h"
 
@@ -27,9 +28,10 @@ bool OutlastsChecks(const Verdict& verdict, Steady now) {
 }
 
 void Node::Configure(const std::string& source, bool ids_of_hardware, const std::string& kind) {
-  retired_.erase(source);
-  if (!kind.empty()) kinds_[source] = kind;
-  if (ids_of_hardware) hardware_sources_.insert(source);
+  bool news = retired_.erase(source) > 0;
+  if (!kind.empty()) news |= std::exchange(kinds_[source], kind) != kind;
+  if (ids_of_hardware) news |= hardware_sources_.insert(source).second;
+  if (news) IndexRelations();
 }
 
 // A retired source may be of before this process, which no longer knows of what kind it was: ids
@@ -41,13 +43,21 @@ bool Node::MayShareHardware(const std::string& source) const {
 std::vector<size_t> Node::Elsewhere(const Device& device) const {
   std::vector<size_t> positions;
   if (!hardware_sources_.contains(device.key.source)) return positions;
-  for (size_t i = 0; i < inventory_->devices.size(); ++i) {
-    const Device& other = inventory_->devices[i];
-    if (other.key.source != device.key.source && IsSameHardware(device, other) &&
-        MayShareHardware(other.key.source)) {
-      positions.push_back(i);
+  const auto add = [&](const std::string& id) {
+    const auto [begin, end] = by_hardware_.equal_range(id);
+    for (auto at = begin; at != end; ++at) {
+      const Device& other = inventory_->devices[at->second];
+      if (other.key.source != device.key.source && IsSameHardware(device, other) &&
+          MayShareHardware(other.key.source)) {
+        positions.push_back(at->second);
+      }
     }
-  }
+  };
+  add(device.key.id);
+  if (!device.parent.empty()) add(device.parent);
+  std::ranges::sort(positions);
+  const auto twice = std::ranges::unique(positions);
+  positions.erase(twice.begin(), twice.end());
   return positions;
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/text.h"
 #include "node/node.h"
 
 namespace tessera {
@@ -29,17 +28,38 @@ const Device& Node::OwnerOf(const std::string& address,
   return **std::ranges::max_element(claims, {}, rank);  // the first of equals
 }
 
-void Node::AddDisowned(KeptOut& out) {
-  std::map<std::string, std::vector<const Device*>> claims;
-  for (const size_t i : on_bus_) {
-    const Device& device = inventory_->devices[i];
-    if (!device.present && !ledger_.IsHeld(device.key)) continue;
-    claims[std::string(FileName(device.traits->pci_path))].push_back(&device);
-  }
+// A function that one source alone claims is that of its kind, without a further look.
+void Node::SetClaims(Claims claims) {
   std::map<std::string, std::string> owners;
-  for (const auto& [address, devices] : claims) {
+  contested_.clear();
+  for (auto& [address, positions] : claims) {
+    const Device& first = inventory_->devices[positions.front()];
+    const bool contested = std::ranges::any_of(
+        positions, [&](size_t i) { return inventory_->devices[i].key.source != first.key.source; });
+    if (!contested) {
+      owners[address] = KindNameOf(first);
+      continue;
+    }
+    const auto former = owners_.find(address);
+    if (former != owners_.end()) owners.insert(*former);
+    contested_[address] = std::move(positions);
+  }
+  owners_ = std::move(owners);
+}
+
+void Node::AddDisowned(KeptOut& out) {
+  for (const auto& [address, positions] : contested_) {
+    std::vector<const Device*> devices;
+    for (const size_t i : positions) {
+      const Device& device = inventory_->devices[i];
+      if (device.present || ledger_.IsHeld(device.key)) devices.push_back(&device);
+    }
+    if (devices.empty()) {
+      owners_.erase(address);
+      continue;
+    }
     const Device& owner = OwnerOf(address, devices);
-    const std::string& kind = owners[address] = KindNameOf(owner);
+    const std::string& kind = owners_[address] = KindNameOf(owner);
     // What a container has of another kind is the function all the same.
     const auto held = std::ranges::find_if(devices, [&](const Device* other) {
       return KindNameOf(*other) != kind && ledger_.IsHeld(other->key);
@@ -54,7 +74,6 @@ void Node::AddDisowned(KeptOut& out) {
                                       ", a device of kind " + KindNameOf(by)});
     }
   }
-  owners_ = std::move(owners);
 }
 
 }  // namespace tessera

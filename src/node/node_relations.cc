@@ -5,33 +5,55 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "node/node.h"
 
 namespace tessera {
 
 void Node::IndexRelations() {
-  exclusive_.clear();
-  on_bus_.clear();
+  rivals_.clear();
   composed_.clear();
   bundles_.clear();
+  by_hardware_.clear();
+  Claims claims;
+  std::map<std::string_view, size_t> takers;
   for (size_t i = 0; i < inventory_->devices.size(); ++i) {
     const Device& device = inventory_->devices[i];
+    if (!hardware_sources_.empty()) {
+      by_hardware_.emplace(device.key.id, i);
+      if (!device.parent.empty()) by_hardware_.emplace(device.parent, i);
+    }
     if (device.traits.empty()) continue;
-    if (!device.traits->pci_path.empty()) on_bus_.push_back(i);
-    if (!device.traits->parts.empty()) composed_.push_back(i);
-    if (!device.traits->takes.empty()) exclusive_.push_back(i);
-    const std::string& bundle = device.traits->bundle;
-    if (!bundle.empty()) bundles_[{device.key.source, bundle}].push_back(i);
+    const DeviceTraits& traits = *device.traits;
+    if (!traits.pci_path.empty()) claims[std::string(FileName(traits.pci_path))].push_back(i);
+    if (!traits.parts.empty()) composed_.push_back(i);
+    if (!traits.bundle.empty()) bundles_[{device.key.source, traits.bundle}].push_back(i);
+    IndexRivals(i, takers);
+  }
+  SetClaims(std::move(claims));
+  // Nobody will look at them again.
+  if (rivals_.empty()) ledger_.inbox()->SetExclusive({});
+}
+
+void Node::IndexRivals(size_t position, std::map<std::string_view, size_t>& takers) {
+  for (const std::string& hardware : inventory_->devices[position].traits->takes) {
+    const auto [taker, first] = takers.try_emplace(hardware, position);
+    if (first || taker->second == position) continue;
+    rivals_.insert(taker->second);
+    rivals_.insert(position);
   }
 }
 
 Node::KeptOut Node::Excluded() {
+  if (rivals_.empty()) return {};
   std::vector<Exclusive> devices;
-  for (const size_t i : exclusive_) {
+  for (const size_t i : rivals_) {
     const Device& device = inventory_->devices[i];
     devices.push_back({device.key, device.traits->takes, ledger_.IsHeld(device.key)});
   }
   ledger_.inbox()->SetExclusive(devices);
+  // What was granted meanwhile is known by now; of what is granted from here on the inbox tells.
+  for (Exclusive& each : devices) each.held = each.held || ledger_.IsHeld(each.device);
   std::multimap<std::string_view, const DeviceKey*> held;
   for (const Exclusive& each : devices) {
     if (!each.held) continue;
@@ -53,7 +75,7 @@ Node::KeptOut Node::Excluded() {
 }
 
 std::vector<Changes> Node::LookAtRivals() {
-  if (exclusive_.empty() && on_bus_.empty() && composed_.empty() && kept_out_.empty()) return {};
+  if (rivals_.empty() && contested_.empty() && composed_.empty() && kept_out_.empty()) return {};
   const KeptOut before = std::exchange(kept_out_, Excluded());
   AddDisowned(kept_out_);
   AddBroken(kept_out_);

@@ -89,6 +89,21 @@ TEST_F(NodeExclusionTest, WhatIsFoundBesideAHeldOneIsOutFromTheFirst) {
   EXPECT_EQ(TroubleOf(kOther, "1-c"), Takes("c", "dummy.com/npu/1"));
 }
 
+// No look at the others follows from its grants.
+TEST_F(NodeExclusionTest, WhatTakesHardwareThatNoOtherTakesKeepsNobodyOut) {
+  EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now()), PutResult());
+  EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"0"}, clock_.Now()),
+            (PutResult{.rival = std::nullopt, .excludes = true}));
+}
+
+TEST_F(NodeExclusionTest, RivalsThatLeftKeepNobodyOut) {
+  EndPending();
+  for (int scan = 0; scan < 2; ++scan) node_.Found(kOther, {});
+  ASSERT_EQ(KnownDevices(), "dummy.com/npu/0 dummy.com/npu/1 ");
+
+  EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"0"}, clock_.Now()), PutResult());
+}
+
 TEST_F(NodeExclusionTest, AfterARestartThoseAreOutOfWhichTheCheckpointHasAnother) {
   RecordedNode next(clock_, {});
   next.Restore(SavedFacts(), SavedVerdicts());
