@@ -3,9 +3,9 @@
 #pragma once
 
 #include <condition_variable>
-#include <mutex>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace tessera::demo {
 
@@ -13,25 +13,26 @@ class Interruption {
  public:
   // The first one counts.
   void Raise(int signal) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (signal_ == 0) signal_ = signal;
     raised_.notify_all();
   }
   // 0: none so far.
   int signal() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return signal_;
   }
   // Waits for it; false when `until` came first.
   bool WaitUntil(Steady until) const {
-    std::unique_lock lock(mutex_);
-    return raised_.wait_until(lock, until, [this] { return signal_ != 0; });
+    MutexLock lock(mutex_);
+    return raised_.wait_until(lock, until,
+                              [this]() TESSERA_REQUIRES(mutex_) { return signal_ != 0; });
   }
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable raised_;
-  int signal_ = 0;
+  mutable Mutex mutex_;
+  mutable std::condition_variable_any raised_;
+  int signal_ TESSERA_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tessera::demo

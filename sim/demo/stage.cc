@@ -79,7 +79,7 @@ Status Stage::StartKubelet() {
   options.root = directory_ + "/kubelet";
   kubelet_ = TRY(kubelet::EmbeddedKubelet::Start(options));
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     asked_ = kubelet_.get();
   }
   kubelet_->SetListener([this](const kubelet::KubeletEvent& event) { NoteKubelet(event); });
@@ -94,7 +94,7 @@ Status Stage::StartKubelet() {
 void Stage::StopKubelet() {
   Resources();  // the last look
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     asked_ = nullptr;
   }
   kubelet_->Stop();
@@ -105,7 +105,7 @@ void Stage::StopKubelet() {
 void Stage::KillKubelet() {
   Resources();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     asked_ = nullptr;
   }
   kubelet_->SetListener(nullptr);
@@ -115,7 +115,7 @@ void Stage::KillKubelet() {
 }
 
 std::vector<kubelet::ResourceStatus> Stage::Resources() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (asked_ != nullptr) resources_ = asked_->Resources();
   return resources_;
 }
@@ -313,7 +313,7 @@ Status Stage::MakeCordon(const SetCordon& cordon) {
 }
 
 void Stage::Note(What what) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (asked_ != nullptr) resources_ = asked_->Resources();
   observer_({.at = SystemClock().Now() - began_,
              .what = std::move(what),
@@ -322,7 +322,7 @@ void Stage::Note(What what) {
 }
 
 void Stage::NoteKubelet(const kubelet::KubeletEvent& event) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (asked_ != nullptr) resources_ = asked_->Resources();
   // Not a step's doing: no place in the scenario.
   observer_({.at = SystemClock().Now() - began_,
@@ -332,7 +332,7 @@ void Stage::NoteKubelet(const kubelet::KubeletEvent& event) {
 }
 
 void Stage::SetStep(std::string scenario_line) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   scenario_line_ = std::move(scenario_line);
 }
 

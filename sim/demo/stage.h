@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "os/process.h"
 #include "sim/demo/hardware.h"
@@ -102,10 +102,11 @@ class Stage {
   std::vector<Agent> agents_;                 // running, oldest first
   std::map<std::string, VirtualGpus> vgpus_;  // by resource, of all configurations
 
-  std::mutex mutex_;  // guards what follows; held while an observation is made and handed on
-  kubelet::EmbeddedKubelet* asked_ = nullptr;  // kubelet_ while it may be asked
-  std::vector<kubelet::ResourceStatus> resources_;
-  std::string scenario_line_;
+  Mutex mutex_;  // held while an observation is made and handed on
+  kubelet::EmbeddedKubelet* asked_ TESSERA_GUARDED_BY(mutex_) =
+      nullptr;  // kubelet_ while it may be asked
+  std::vector<kubelet::ResourceStatus> resources_ TESSERA_GUARDED_BY(mutex_);
+  std::string scenario_line_ TESSERA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tessera::demo

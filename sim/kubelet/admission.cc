@@ -72,7 +72,7 @@ Admission PodAdmission::Run(PodSpec pod) {
 }
 
 Admission PodAdmission::Admit(PodSpec pod) {
-  std::lock_guard one(one_at_a_time_);
+  const MutexLock one(one_at_a_time_);
   Admission admission{
       .uid = pod.uid, .reason = {}, .message = {}, .grants = {}, .start_failures = {}};
   auto refuse = [&](std::string reason, std::string message) {
@@ -82,14 +82,14 @@ Admission PodAdmission::Admit(PodSpec pod) {
   };
   if (core_.stopping.cancelled()) return refuse("KubeletStopped", "the kubelet has stopped");
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     if (Status valid = CheckSpec(pod, core_.pods); !valid) {
       return refuse("Invalid", valid.error().message);
     }
     core_.pending = {pod.uid};
   }
   Status allocated = AllocatePod(pod);
-  std::lock_guard lock(core_.mutex);
+  const MutexLock lock(core_.mutex);
   core_.pending.clear();
   core_.Changed();
   if (!allocated && core_.stopping.cancelled()) {
@@ -103,7 +103,7 @@ Admission PodAdmission::Admit(PodSpec pod) {
   std::string reason;
   if (Status fits = CheckCapacity(pod, reason); !fits) return refuse(reason, fits.error().message);
   admission.admitted = true;
-  admission.grants = GrantsOf(pod);
+  admission.grants = GrantsOf(core_, pod);
   core_.pods.Put({.spec = std::move(pod), .started = {}});
   core_.SavePods();
   return admission;
@@ -113,7 +113,7 @@ Status PodAdmission::AllocatePod(const PodSpec& pod) {
   Reusable reusable;
   for (const ContainerSpec& container : InOrder(pod)) {
     TRY(AllocateContainer(pod, container, reusable));
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     for (const auto& [resource, count] : container.limits) {
       const auto* entry = core_.devices.pod_devices().Find({pod.uid, container.name, resource});
       if (entry == nullptr) continue;
@@ -134,7 +134,7 @@ std::vector<std::pair<std::string, int>> PodAdmission::LimitsInRandomOrder(
   Ids names;
   for (const auto& [resource, count] : container.limits) names.insert(resource);
   std::vector<std::pair<std::string, int>> limits;
-  std::lock_guard lock(core_.mutex);
+  const MutexLock lock(core_.mutex);
   for (const std::string& name : core_.devices.InRandomOrder(names)) {
     limits.emplace_back(name, container.limits.at(name));
   }
@@ -146,7 +146,7 @@ Status PodAdmission::AllocateContainer(const PodSpec& pod, const ContainerSpec& 
   bool collected = false;
   for (const auto& [resource, count] : LimitsInRandomOrder(container)) {
     {
-      std::lock_guard lock(core_.mutex);
+      const MutexLock lock(core_.mutex);
       if (!core_.devices.Handles(resource)) continue;
       if (!collected) core_.CollectGarbage();
       collected = true;
@@ -162,7 +162,7 @@ Status PodAdmission::AllocateResource(const Claim& claim, int required, const Id
   DeviceManager::Plugin plugin;
   std::vector<std::string> ids;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     const DeviceManager::Plugin* known = core_.devices.PluginOf(claim.resource);
     if (known == nullptr) {
       core_.devices.ReleaseUnkept();
@@ -175,7 +175,7 @@ Status PodAdmission::AllocateResource(const Claim& claim, int required, const Id
       plugin.stopped || plugin.endpoint == nullptr
           ? Fail(Reason::kUnavailable, "endpoint {} has been stopped", claim.resource)
           : plugin.endpoint->Allocate(ids);
-  std::lock_guard lock(core_.mutex);
+  const MutexLock lock(core_.mutex);
   if (!responses) {
     core_.devices.ReleaseUnkept();
     return Fail(responses.error());
@@ -195,12 +195,12 @@ Status PodAdmission::AllocateResource(const Claim& claim, int required, const Id
 Result<Ids> PodAdmission::Choose(const Claim& claim, int required, const Ids& reusable) {
   DeviceManager::Selection selection;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     selection = TRY(core_.devices.Begin(claim, required, reusable));
   }
   if (selection.needed == 0) return selection.chosen;
   Ids preferred = TRY(Prefer(claim, required, selection.available, selection.chosen));
-  std::lock_guard lock(core_.mutex);
+  const MutexLock lock(core_.mutex);
   TRY(core_.devices.Complete(claim, required, selection, preferred));
   return selection.chosen;
 }
@@ -211,7 +211,7 @@ Result<Ids> PodAdmission::Prefer(const Claim& claim, int required, const Ids& av
   std::vector<std::string> offered;
   std::vector<std::string> must_include;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     const DeviceManager::Plugin* known = core_.devices.PluginOf(claim.resource);
     if (known == nullptr) {
       return Fail(Reason::kNotOffered, "endpoint not found in cache for a registered resource: {}",
@@ -254,10 +254,10 @@ Status PodAdmission::CheckCapacity(const PodSpec& pod, std::string& reason) {
   return {};
 }
 
-std::vector<ContainerGrant> PodAdmission::GrantsOf(const PodSpec& pod) const {
+std::vector<ContainerGrant> PodAdmission::GrantsOf(const Core& core, const PodSpec& pod) {
   std::vector<ContainerGrant> grants;
   for (const ContainerSpec& container : pod.containers) {
-    for (const CheckpointEntry* entry : core_.devices.pod_devices().Of(pod.uid)) {
+    for (const CheckpointEntry* entry : core.devices.pod_devices().Of(pod.uid)) {
       if (entry->container != container.name) continue;
       grants.push_back({entry->container, entry->resource, entry->ids(), entry->grant()});
     }
@@ -267,7 +267,7 @@ std::vector<ContainerGrant> PodAdmission::GrantsOf(const PodSpec& pod) const {
 
 Status PodAdmission::End(const PodName& name) {
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     if (!core_.pods.Remove(name)) {
       return Fail(Reason::kNotFound, "no pod {}/{} runs", name.first, name.second);
     }

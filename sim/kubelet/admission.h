@@ -5,7 +5,6 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "sim/kubelet/core.h"
@@ -23,8 +22,9 @@ class PodAdmission {
   // which fails while their plugin has not registered.
   void ReadmitUnstarted();
 
-  // What each container of the pod holds. With the core's mutex held.
-  std::vector<ContainerGrant> GrantsOf(const PodSpec& pod) const;
+  // What each container of the pod holds.
+  static std::vector<ContainerGrant> GrantsOf(const Core& core, const PodSpec& pod)
+      TESSERA_REQUIRES(core.mutex);
 
  private:
   // resource -> devices of finished init containers, for later containers of the same pod.
@@ -37,7 +37,7 @@ class PodAdmission {
   Result<Ids> Choose(const Claim& claim, int required, const Ids& reusable);
   Result<Ids> Prefer(const Claim& claim, int required, const Ids& available, const Ids& chosen);
   // The scheduler's count, for resources that no plugin answers for.
-  Status CheckCapacity(const PodSpec& pod, std::string& reason);
+  Status CheckCapacity(const PodSpec& pod, std::string& reason) TESSERA_REQUIRES(core_.mutex);
   void StartContainers(const PodSpec& pod, Admission& admission);
   Status StartContainer(const PodSpec& pod, const ContainerSpec& container);
   Status PreStart(const Claim& claim);
@@ -46,7 +46,7 @@ class PodAdmission {
   std::vector<std::pair<std::string, int>> LimitsInRandomOrder(const ContainerSpec& container);
 
   Core& core_;
-  std::mutex one_at_a_time_;
+  Mutex one_at_a_time_;
 };
 
 }  // namespace tessera::kubelet::embedded

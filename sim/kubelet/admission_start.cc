@@ -38,7 +38,7 @@ Status PodAdmission::StartContainer(const PodSpec& pod, const ContainerSpec& con
     return started;
   }
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     if (Pod* known = core_.pods.Find({pod.pod_namespace, pod.name})) {
       known->started.insert(container.name);
       core_.SavePods();
@@ -52,7 +52,7 @@ Status PodAdmission::PreStart(const Claim& claim) {
   DeviceManager::Plugin plugin;
   std::vector<std::string> ids;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     if (!core_.devices.Handles(claim.resource)) return {};
     const DeviceManager::Plugin* known = core_.devices.PluginOf(claim.resource);
     if (known == nullptr) {
@@ -79,10 +79,10 @@ Status PodAdmission::PreStart(const Claim& claim) {
 }
 
 Status PodAdmission::AllocateMissing(const PodSpec& pod, const ContainerSpec& container) {
-  std::lock_guard one(one_at_a_time_);
+  const MutexLock one(one_at_a_time_);
   bool missing = false;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     for (const auto& [resource, count] : container.limits) {
       missing |= count > 0 && core_.devices.Handles(resource) &&
                  core_.devices.pod_devices().Find({pod.uid, container.name, resource}) == nullptr;
@@ -97,7 +97,7 @@ Status PodAdmission::Restart(const PodName& name, const std::string& container) 
   PodSpec pod;
   ContainerSpec spec;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     const Pod* known = core_.pods.Find(name);
     if (known == nullptr) {
       return Fail(Reason::kNotFound, "no pod {}/{} runs", name.first, name.second);
@@ -116,7 +116,7 @@ Status PodAdmission::Restart(const PodName& name, const std::string& container) 
 void PodAdmission::ReadmitUnstarted() {
   std::vector<PodSpec> refused;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     for (const auto& [name, pod] : core_.pods.all()) {
       for (const ContainerSpec& container : pod.spec.containers) {
         bool holds = !container.limits.empty();

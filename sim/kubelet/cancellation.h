@@ -7,9 +7,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 
 namespace tessera::kubelet::embedded {
 
@@ -34,10 +34,10 @@ class Cancellation {
   };
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  bool cancelled_ = false;
-  std::map<const Hook*, std::function<void()>> hooks_;
+  mutable Mutex mutex_;
+  mutable std::condition_variable_any changed_;
+  bool cancelled_ TESSERA_GUARDED_BY(mutex_) = false;
+  std::map<const Hook*, std::function<void()>> hooks_ TESSERA_GUARDED_BY(mutex_);
 };
 
 // Counts work that must have ended before its surroundings are taken down. Any thread.
@@ -48,9 +48,9 @@ class Outstanding {
   void WaitForNone() const;
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable ended_;
-  int count_ = 0;
+  mutable Mutex mutex_;
+  mutable std::condition_variable_any ended_;
+  int count_ TESSERA_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tessera::kubelet::embedded

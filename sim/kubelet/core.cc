@@ -40,16 +40,16 @@ void Core::CollectGarbage() {
 void Core::Emit(KubeletEvent::Kind kind, const std::string& resource, std::string text) {
   Steady now = SystemClock().Now();
   {
-    std::lock_guard lock(event_mutex_);
+    const MutexLock lock(event_mutex_);
     events_.push_back({kind, now, resource, std::move(text)});
   }
   loop.Post([this] { DeliverEvents(); });
 }
 
 void Core::DeliverEvents() {
-  std::lock_guard running(listener_mutex_);
+  const std::lock_guard running(listener_mutex_);
   for (;;) {
-    std::unique_lock lock(event_mutex_);
+    MutexLock lock(event_mutex_);
     if (events_.empty()) return;
     KubeletEvent event = std::move(events_.front());
     events_.pop_front();
@@ -60,7 +60,7 @@ void Core::DeliverEvents() {
 }
 
 void Core::SetListener(std::function<void(const KubeletEvent&)> listener) {
-  std::lock_guard running(listener_mutex_);
+  const std::lock_guard running(listener_mutex_);
   listener_ = std::move(listener);
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "kubelet/root.h"
 #include "os/loop.h"
 #include "os/worker.h"
@@ -33,14 +34,14 @@ class Core {
   const Directories directories;
   std::string pods_file() const { return directories.root + "/pods.json"; }
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  uint64_t version = 0;                 // under mutex; counts what changed
-  DeviceManager devices;                // under mutex
-  Pods pods;                            // under mutex
-  Ids pending;                          // under mutex; uid of the pod in admission
-  std::string api_version = "v1beta1";  // under mutex; what plugins must speak
-  bool new_shape = false;               // under mutex; fault: the checkpoint is of another shape
+  Mutex mutex;
+  std::condition_variable_any changed;
+  uint64_t version TESSERA_GUARDED_BY(mutex) = 0;  // counts what changed
+  DeviceManager devices TESSERA_GUARDED_BY(mutex);
+  Pods pods TESSERA_GUARDED_BY(mutex);
+  Ids pending TESSERA_GUARDED_BY(mutex);                          // uid of the pod in admission
+  std::string api_version TESSERA_GUARDED_BY(mutex) = "v1beta1";  // what plugins must speak
+  bool new_shape TESSERA_GUARDED_BY(mutex) = false;  // fault: the checkpoint is of another shape
 
   std::atomic<bool> silent{false};  // fault: Register is accepted, and no stream is asked for
   std::atomic<bool> stuck{false};   // fault: Register is not answered
@@ -54,24 +55,24 @@ class Core {
     return std::max(real / std::max(options.speed, 1), Duration(1));
   }
 
-  // ---- with the mutex held
   // Tells those who wait for a change.
-  void Changed();
-  void SaveCheckpoint();
-  void SavePods();
+  void Changed() TESSERA_REQUIRES(mutex);
+  void SaveCheckpoint() TESSERA_REQUIRES(mutex);
+  void SavePods() TESSERA_REQUIRES(mutex);
   // Frees what ended pods hold.
-  void CollectGarbage();
+  void CollectGarbage() TESSERA_REQUIRES(mutex);
 
-  // ---- without it
+  // Without the mutex, as the next.
   void Emit(KubeletEvent::Kind kind, const std::string& resource, std::string text);
   void SetListener(std::function<void(const KubeletEvent&)> listener);
   // Hands events over that were not yet; for the end, when the loop no longer runs.
   void DeliverEvents();
 
  private:
-  std::mutex event_mutex_;
-  std::deque<KubeletEvent> events_;  // under event_mutex_
+  Mutex event_mutex_;
+  std::deque<KubeletEvent> events_ TESSERA_GUARDED_BY(event_mutex_);
   // Held while a listener runs, so that SetListener returns only when the former one is done.
+  // A listener may set the next one itself, which no Mutex allows.
   std::recursive_mutex listener_mutex_;
   std::function<void(const KubeletEvent&)> listener_;
 };

@@ -35,7 +35,7 @@ Status RemoveSockets(const std::string& directory, std::string_view except) {
 }
 
 // A file that cannot be read is as good as none, as for kubelet.
-void ReadBooks(Core& core) {
+void ReadBooks(Core& core) TESSERA_REQUIRES(core.mutex) {
   std::string path = core.directories.device_plugins() + "/" + kCheckpointFile;
   if (auto text = os::ReadFile(path)) {
     auto checkpoint = ParseCheckpoint(*text);
@@ -63,8 +63,7 @@ struct EmbeddedKubelet::Impl {
 
   Status Start();
   void End(bool abruptly);
-  // With the core's mutex held.
-  std::vector<ResourceStatus> Resources();
+  std::vector<ResourceStatus> Resources() TESSERA_REQUIRES(core.mutex);
 
   Core core;
   embedded::PluginConnections connections{core};
@@ -73,8 +72,8 @@ struct EmbeddedKubelet::Impl {
   std::unique_ptr<embedded::SocketServer> registration;
   std::unique_ptr<embedded::SocketServer> pod_resources;
   std::thread thread;  // runs the loop
-  std::mutex end_mutex;
-  bool ended = false;  // under end_mutex
+  Mutex end_mutex;
+  bool ended TESSERA_GUARDED_BY(end_mutex) = false;
 };
 
 Status EmbeddedKubelet::Impl::Start() {
@@ -82,7 +81,10 @@ Status EmbeddedKubelet::Impl::Start() {
   for (const std::string& directory : {at.device_plugins(), at.registry(), at.pod_resources()}) {
     TRY(os::MakeDirectories(directory, 0750));
   }
-  ReadBooks(core);
+  {
+    const MutexLock lock(core.mutex);
+    ReadBooks(core);
+  }
   TRY(RemoveSockets(at.device_plugins(), ""));
   core.SetListener(core.options.listener);
   core.Emit(KubeletEvent::Kind::kStarted, "", "kubelet started");
@@ -98,7 +100,7 @@ Status EmbeddedKubelet::Impl::Start() {
 }
 
 void EmbeddedKubelet::Impl::End(bool abruptly) {
-  std::lock_guard lock(end_mutex);
+  const MutexLock lock(end_mutex);
   if (ended) return;
   ended = true;
   core.stopping.Cancel();
@@ -113,7 +115,7 @@ void EmbeddedKubelet::Impl::End(bool abruptly) {
   core.outstanding.WaitForNone();
   core.Emit(KubeletEvent::Kind::kStopped, "", abruptly ? "kubelet was killed" : "kubelet stopped");
   core.DeliverEvents();
-  std::lock_guard books(core.mutex);
+  const MutexLock books(core.mutex);
   core.Changed();
 }
 
@@ -179,20 +181,20 @@ Status EmbeddedKubelet::RestartContainer(const std::string& pod_namespace, const
 }
 
 std::vector<ResourceStatus> EmbeddedKubelet::Resources() const {
-  std::lock_guard lock(impl_->core.mutex);
+  const MutexLock lock(impl_->core.mutex);
   return impl_->Resources();
 }
 
 std::vector<ContainerGrant> EmbeddedKubelet::GrantsOf(const std::string& pod_namespace,
                                                       const std::string& name) const {
-  std::lock_guard lock(impl_->core.mutex);
+  const MutexLock lock(impl_->core.mutex);
   const Pod* pod = impl_->core.pods.Find(PodName{pod_namespace, name});
   if (pod == nullptr) return {};
-  return impl_->admission.GrantsOf(pod->spec);
+  return embedded::PodAdmission::GrantsOf(impl_->core, pod->spec);
 }
 
 std::vector<std::string> EmbeddedKubelet::Pods() const {
-  std::lock_guard lock(impl_->core.mutex);
+  const MutexLock lock(impl_->core.mutex);
   std::vector<std::string> names;
   for (const auto& [name, pod] : impl_->core.pods.all()) {
     names.push_back(name.first + "/" + name.second);
@@ -204,16 +206,18 @@ bool EmbeddedKubelet::WaitUntil(
     const std::function<bool(const std::vector<ResourceStatus>&)>& condition,
     Duration timeout) const {
   auto deadline = std::chrono::steady_clock::now() + timeout;
-  Core& core = impl_->core;
-  std::unique_lock lock(core.mutex);
+  Impl& impl = *impl_;
+  MutexLock lock(impl.core.mutex);
   for (;;) {
-    uint64_t seen = core.version;
-    std::vector<ResourceStatus> resources = impl_->Resources();
+    const uint64_t seen = impl.core.version;
+    std::vector<ResourceStatus> resources = impl.Resources();
     lock.unlock();
     if (condition(resources)) return true;
     lock.lock();
-    if (!core.changed.wait_until(lock, deadline, [&] { return core.version != seen; }))
-      return false;
+    const auto is_newer = [&]() TESSERA_REQUIRES(impl.core.mutex) {
+      return impl.core.version != seen;
+    };
+    if (!impl.core.changed.wait_until(lock, deadline, is_newer)) return false;
   }
 }
 
@@ -235,12 +239,12 @@ Status EmbeddedKubelet::HangInStream(const std::string& resource, bool on) {
 }
 
 void EmbeddedKubelet::SpeakVersion(const std::string& version) {
-  std::lock_guard lock(impl_->core.mutex);
+  const MutexLock lock(impl_->core.mutex);
   impl_->core.api_version = version;
 }
 
 void EmbeddedKubelet::ShapeCheckpointAnew(bool on) {
-  std::lock_guard lock(impl_->core.mutex);
+  const MutexLock lock(impl_->core.mutex);
   impl_->core.new_shape = on;
   impl_->core.SaveCheckpoint();
 }

@@ -43,7 +43,7 @@ class Gate {
   // Calls `next` now, or once it is open.
   void Pass(std::function<void()> next) {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (shut_) {
         waiting_ = std::move(next);
         return;
@@ -52,13 +52,13 @@ class Gate {
     next();
   }
   void Shut() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     shut_ = true;
   }
   void Open() {
     std::function<void()> next;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       shut_ = false;
       next.swap(waiting_);
     }
@@ -66,9 +66,9 @@ class Gate {
   }
 
  private:
-  std::mutex mutex_;
-  bool shut_ = false;
-  std::function<void()> waiting_;  // of the one reader
+  Mutex mutex_;
+  bool shut_ TESSERA_GUARDED_BY(mutex_) = false;
+  std::function<void()> waiting_ TESSERA_GUARDED_BY(mutex_);  // of the one reader
 };
 
 }  // namespace
@@ -96,7 +96,7 @@ PluginClient::~PluginClient() {
 }
 
 std::shared_ptr<PluginClient::Line> PluginClient::line() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return line_;
 }
 
@@ -105,7 +105,7 @@ Status PluginClient::Connect(const DialLimit& limit, const Cancellation& stoppin
   auto line = std::make_shared<Line>();
   line->connection = os::Fd(dup(connection.get()));
   line->stub = v1beta1::DevicePlugin::NewStub(ChannelOver(std::move(connection), "localhost"));
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   line_ = std::move(line);
   return {};
 }
@@ -113,7 +113,7 @@ Status PluginClient::Connect(const DialLimit& limit, const Cancellation& stoppin
 void PluginClient::Close(bool abruptly) {
   std::shared_ptr<Line> line;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     line.swap(line_);
   }
   if (!line) return;

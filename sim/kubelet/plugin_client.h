@@ -5,9 +5,9 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "sim/kubelet/dial.h"
 #include "sim/kubelet/endpoint.h"
 
@@ -50,8 +50,8 @@ class PluginClient : public Endpoint {
 
   const std::string resource_;
   const std::string path_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<Line> line_;  // under mutex_; nullptr before Connect and after Close
+  mutable Mutex mutex_;
+  std::shared_ptr<Line> line_ TESSERA_GUARDED_BY(mutex_);  // nullptr before Connect and after Close
 };
 
 }  // namespace tessera::kubelet::embedded

@@ -15,13 +15,13 @@ Status PluginConnections::Connect(const std::string& resource, const std::string
                                   const DialLimit& limit) {
   auto client = std::make_shared<PluginClient>(resource, path);
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     recorded_[KeyOf(resource, path)] = client;
   }
   Status established = Establish(client, limit);
   if (!established) {
     client->Close();
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     recorded_.erase(KeyOf(resource, path));
     return established;
   }
@@ -36,7 +36,7 @@ Status PluginConnections::Establish(const ClientPtr& client, const DialLimit& li
   // Closes the client when kubelet stops meanwhile: CloseAll has not seen it yet.
   Cancellation::Hook hook(core_.stopping, [&] { client->Close(); });
   PluginOptions options = TRY(client->Options(limit));
-  std::lock_guard lock(core_.mutex);
+  const MutexLock lock(core_.mutex);
   TRY(core_.devices.Attach(client->resource(), {client, client->path(), options, {}}));
   open_.insert(client);
   core_.Changed();
@@ -64,7 +64,7 @@ void PluginConnections::ListReceived(const std::string& resource,
   auto healthy = std::count_if(devices.begin(), devices.end(), [](auto& d) { return d.healthy; });
   std::string text = fmt::format("{}: {} of {} devices healthy", resource, healthy, devices.size());
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     core_.devices.SetDevices(resource, std::move(devices));
     core_.SaveCheckpoint();
     core_.Changed();
@@ -75,7 +75,7 @@ void PluginConnections::ListReceived(const std::string& resource,
 void PluginConnections::StreamEnded(const ClientPtr& client, const std::string& why) {
   ClientPtr found;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     const bool news = open_.erase(client) > 0;
     if (news) found = TakeRecorded(client->resource(), client->path());
   }
@@ -86,7 +86,7 @@ void PluginConnections::StreamEnded(const ClientPtr& client, const std::string& 
 
 void PluginConnections::HangUp(const ClientPtr& client) {
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     core_.devices.Detach(client->resource(), client->path(), SystemClock().Now());
     core_.Changed();
   }
@@ -111,7 +111,7 @@ PluginConnections::ClientPtr PluginConnections::Asked(const std::string& resourc
 }
 
 bool PluginConnections::HangInStream(const std::string& resource, bool on) {
-  std::unique_lock lock(core_.mutex);
+  MutexLock lock(core_.mutex);
   const ClientPtr found = Asked(resource);
   lock.unlock();  // it may hand a list over, which takes the lock
   if (found) found->HangInStream(on);
@@ -119,7 +119,7 @@ bool PluginConnections::HangInStream(const std::string& resource, bool on) {
 }
 
 bool PluginConnections::Disconnect(const std::string& resource, const std::string& path) {
-  std::unique_lock lock(core_.mutex);
+  MutexLock lock(core_.mutex);
   const ClientPtr found = TakeRecorded(resource, path);
   lock.unlock();
   if (found) HangUp(found);
@@ -127,7 +127,7 @@ bool PluginConnections::Disconnect(const std::string& resource, const std::strin
 }
 
 bool PluginConnections::Drop(const std::string& resource) {
-  std::unique_lock lock(core_.mutex);
+  MutexLock lock(core_.mutex);
   const ClientPtr found = Asked(resource);
   if (!found) return false;
   TakeRecorded(resource, found->path());
@@ -140,7 +140,7 @@ bool PluginConnections::Drop(const std::string& resource) {
 void PluginConnections::WatchGrace() {
   std::optional<Steady> next;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     if (core_.devices.DeleteExpired(SystemClock().Now())) {
       core_.SaveCheckpoint();
       core_.Changed();
@@ -154,7 +154,7 @@ void PluginConnections::WatchGrace() {
 void PluginConnections::CloseAll(bool abruptly) {
   std::set<ClientPtr> open;
   {
-    std::lock_guard lock(core_.mutex);
+    const MutexLock lock(core_.mutex);
     recorded_.clear();
     open = open_;
   }

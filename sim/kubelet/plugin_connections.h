@@ -50,17 +50,17 @@ class PluginConnections {
   void ListReceived(const std::string& resource, std::vector<ListedDevice> devices);
   void StreamEnded(const ClientPtr& client, const std::string& why);
   void HangUp(const ClientPtr& client);
-  // That of the plugin kubelet now asks for the resource; nullptr where none is connected. With the
-  // core's mutex held, as the next.
-  ClientPtr Asked(const std::string& resource) const;
+  // That of the plugin kubelet now asks for the resource; nullptr where none is connected.
+  ClientPtr Asked(const std::string& resource) const TESSERA_REQUIRES(core_.mutex);
   // Takes the client out of the record; nullptr where there is none.
-  ClientPtr TakeRecorded(const std::string& resource, const std::string& path);
+  ClientPtr TakeRecorded(const std::string& resource, const std::string& path)
+      TESSERA_REQUIRES(core_.mutex);
 
   Core& core_;
-  // Both under the core's mutex.
-  std::map<std::string, ClientPtr> recorded_;
-  std::set<ClientPtr> open_;  // recorded or not, until their stream has ended or was dropped
-  os::Loop::Handle grace_;    // the loop's thread
+  std::map<std::string, ClientPtr> recorded_ TESSERA_GUARDED_BY(core_.mutex);
+  // Recorded or not, until their stream has ended or was dropped.
+  std::set<ClientPtr> open_ TESSERA_GUARDED_BY(core_.mutex);
+  os::Loop::Handle grace_;  // the loop's thread
 };
 
 }  // namespace tessera::kubelet::embedded

@@ -38,10 +38,10 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context,
                                  const v1::ListPodResourcesRequest*,
                                  v1::ListPodResourcesResponse* response) override {
-    return Answer(*context, [&] {
-      core_.CollectGarbage();
-      for (const auto& [name, pod] : core_.pods.all())
-        Describe(pod, *response->add_pod_resources());
+    return Answer(*context, [&](Core& core) TESSERA_REQUIRES(core.mutex) {
+      core.CollectGarbage();
+      for (const auto& [name, pod] : core.pods.all())
+        Describe(core, pod, *response->add_pod_resources());
       return grpc::Status::OK;
     });
   }
@@ -49,14 +49,14 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context,
                                 const v1::GetPodResourcesRequest* request,
                                 v1::GetPodResourcesResponse* response) override {
-    return Answer(*context, [&] {
-      const Pod* pod = core_.pods.Find({request->pod_namespace(), request->pod_name()});
+    return Answer(*context, [&](Core& core) TESSERA_REQUIRES(core.mutex) {
+      const Pod* pod = core.pods.Find({request->pod_namespace(), request->pod_name()});
       if (pod == nullptr) {
         return grpc::Status(grpc::StatusCode::UNKNOWN,
                             fmt::format("pod {} in namespace {} not found", request->pod_name(),
                                         request->pod_namespace()));
       }
-      Describe(*pod, *response->mutable_pod_resources());
+      Describe(core, *pod, *response->mutable_pod_resources());
       return grpc::Status::OK;
     });
   }
@@ -64,8 +64,8 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
   grpc::ServerUnaryReactor* GetAllocatableResources(
       grpc::CallbackServerContext* context, const v1::AllocatableResourcesRequest*,
       v1::AllocatableResourcesResponse* response) override {
-    return Answer(*context, [&] {
-      for (const auto& [resource, device] : core_.devices.Allocatable()) {
+    return Answer(*context, [&](Core& core) TESSERA_REQUIRES(core.mutex) {
+      for (const auto& [resource, device] : core.devices.Allocatable()) {
         if (!device.numa) {
           Add(*response->mutable_devices(), resource, device.id);
           continue;
@@ -87,10 +87,10 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
   template <class Fill>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context, Fill fill) {
     grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
-    std::unique_lock lock(core_.mutex);
+    MutexLock lock(core_.mutex);
     grpc::Status status =
         limit_.Allow(SystemClock().Now())
-            ? fill()
+            ? fill(core_)
             : grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit");
     lock.unlock();
     reactor->Finish(status);
@@ -98,7 +98,8 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
   }
 
   // Init containers that ran to their end are left out.
-  void Describe(const Pod& pod, v1::PodResources& out) const {
+  static void Describe(const Core& core, const Pod& pod, v1::PodResources& out)
+      TESSERA_REQUIRES(core.mutex) {
     out.set_name(pod.spec.name);
     out.set_namespace_(pod.spec.pod_namespace);
     for (const ContainerSpec& container : pod.spec.containers) {
@@ -107,14 +108,14 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
       described->set_name(container.name);
       for (const auto& [resource, count] : container.limits) {
         const CheckpointEntry* entry =
-            core_.devices.pod_devices().Find({pod.spec.uid, container.name, resource});
+            core.devices.pod_devices().Find({pod.spec.uid, container.name, resource});
         if (entry != nullptr) embedded::Describe(*entry, *described);
       }
     }
   }
 
   Core& core_;
-  RateLimit limit_{kCallsPerSecond, kBurst};  // under the core's mutex
+  RateLimit limit_ TESSERA_GUARDED_BY(core_.mutex){kCallsPerSecond, kBurst};
 };
 
 }  // namespace

@@ -63,7 +63,7 @@ class RegistrationService : public v1beta1::Registration::CallbackService {
   }
 
   Status Check(const v1beta1::RegisterRequest& request) {
-    std::unique_lock lock(core_.mutex);
+    MutexLock lock(core_.mutex);
     const std::string version = core_.api_version;
     lock.unlock();
     if (request.version() != version) {

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 
 #include "base/log.h"
@@ -54,12 +53,12 @@ Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
 
 void Allocator::Set(Snapshot snapshot) {
   auto next = std::make_shared<const Snapshot>(std::move(snapshot));
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   snapshot_ = std::move(next);
 }
 
 std::shared_ptr<const Allocator::Snapshot> Allocator::Get() const {
-  std::shared_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return snapshot_;
 }
 
@@ -113,7 +112,7 @@ void Allocator::End(const Allocation& allocation, const Result<FractionMatch>* m
 }
 
 Result<Grant> Allocator::Make(const Allocation& allocation, const FractionMatch* match) {
-  std::shared_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
   const bool late = rendering.fractions || snapshot_->preparations != nullptr;
   const std::string name = late ? NewGrantName() : "";
@@ -228,7 +227,7 @@ void Allocator::End(const Start& start, Status status) {
   const Error* error = status ? nullptr : &status.error();
   metrics_.Add(http::Metric::kPreStarts, {resource_, CodeOf(error)});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fault_ = error != nullptr && IsOfTheNode(error->reason) ? std::optional(*error) : std::nullopt;
     faulted_ = SystemClock().Now();
   }
@@ -236,7 +235,7 @@ void Allocator::End(const Start& start, Status status) {
 }
 
 std::optional<Error> Allocator::start_fault() const {
-  const std::shared_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return SystemClock().Now() - faulted_ < kFaultLasts ? fault_ : std::nullopt;
 }
 
@@ -264,14 +263,14 @@ Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>
 // device is refused.
 Status Allocator::ResetOne(Backend& backend, const Device& device) {
   {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!resetting_.insert(device.key.id).second) {
       return Fail(Reason::kResetTimedOut, "{}: a reset of device {} is still under way", resource_,
                   device.key.id);
     }
   }
   const Status status = backend.Reset(device);
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   resetting_.erase(device.key.id);
   if (status) return {};
   return Fail(Reason::kResetFailed, "{}: device {} could not be reset: {}", resource_,

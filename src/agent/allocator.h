@@ -8,11 +8,11 @@
 #include <functional>
 #include <memory>
 #include <set>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/mutex.h"
 #include "choose/choose.h"
 #include "fraction/bind_context.h"
 #include "fraction/grant_binder.h"
@@ -111,11 +111,11 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   http::Metrics& metrics_;
   const Granted granted_;
   Refusals refusals_;
-  mutable std::shared_mutex mutex_;
-  std::shared_ptr<const Snapshot> snapshot_;  // under mutex_
-  std::set<std::string> resetting_;           // ids of devices; under mutex_
-  std::optional<Error> fault_;                // under mutex_, as the next
-  Steady faulted_{};
+  mutable Mutex mutex_;
+  std::shared_ptr<const Snapshot> snapshot_ TESSERA_GUARDED_BY(mutex_);
+  std::set<std::string> resetting_ TESSERA_GUARDED_BY(mutex_);  // ids of devices
+  std::optional<Error> fault_ TESSERA_GUARDED_BY(mutex_);
+  Steady faulted_ TESSERA_GUARDED_BY(mutex_){};
 };
 
 }  // namespace tessera::agent

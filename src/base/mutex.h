@@ -35,6 +35,9 @@ class TESSERA_THREADS(scoped_lockable) MutexLock {
   explicit MutexLock(Mutex& mutex) TESSERA_THREADS(acquire_capability(mutex)) : mutex_(mutex) {
     mutex_.lock();
   }
+  // Of a mutex that try_lock has taken.
+  MutexLock(Mutex& mutex, std::adopt_lock_t) TESSERA_THREADS(requires_capability(mutex))
+      : mutex_(mutex) {}
   ~MutexLock() TESSERA_THREADS(release_capability()) {
     if (held_) mutex_.unlock();
   }

@@ -13,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -177,8 +176,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   std::vector<std::unique_ptr<BindRequest>> waiting_ TESSERA_GUARDED_BY(turns_);
   bool deciding_ TESSERA_GUARDED_BY(turns_) = false;
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
-  std::mutex removing_;
-  std::map<std::string, Steady> forgotten_;  // grants, since when; under removing_
+  Mutex removing_;
+  std::map<std::string, Steady> forgotten_ TESSERA_GUARDED_BY(removing_);  // grants, since when
   Mutex containers_mutex_;
   std::set<std::string> containers_
       TESSERA_GUARDED_BY(containers_mutex_);  // as RemoveForgotten has them

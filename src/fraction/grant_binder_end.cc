@@ -19,8 +19,8 @@ void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs,
 }
 
 void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
-  const std::unique_lock lock(removing_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+  if (!removing_.try_lock()) return;
+  const MutexLock lock(removing_, std::adopt_lock);
   const auto grants = store_.Grants();
   if (!grants) return;
   const auto live = Live();

@@ -30,14 +30,14 @@ GrantTimesThread::GrantTimesThread(Duration look, Duration left_out)
     : look_(look), left_out_(left_out) {}
 
 GrantTimesThread::~GrantTimesThread() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->ends = true;
   state_->changed.notify_all();
 }
 
 void GrantTimesThread::Add(const std::string& grant, const std::string& directory,
                            const std::string& file, const std::vector<std::string>& devices) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   Known& known = state_->known[grant];
   known.directory = directory;
   known.file = file;
@@ -46,12 +46,11 @@ void GrantTimesThread::Add(const std::string& grant, const std::string& director
 }
 
 void GrantTimesThread::Remove(const std::string& grant) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->known.erase(grant);
   Put([=](GrantTimes& times) { times.Remove(grant); });
 }
 
-// Under the state's mutex, as all that follows but Run and Watch.
 void GrantTimesThread::Put(Order order) {
   state_->turn->orders.push_back(std::move(order));
   state_->changed.notify_all();
@@ -81,9 +80,11 @@ Status GrantTimesThread::Begin(const std::shared_ptr<State>& state) {
 void GrantTimesThread::Run(const std::shared_ptr<State>& state, const std::shared_ptr<Turn>& turn) {
   GrantTimes times(turn->visits);
   Duration next{0};
-  std::unique_lock lock(state->mutex);
+  MutexLock lock(state->mutex);
   turn->thread = gettid();
-  const auto is_wanted = [&] { return state->ends || turn->is_over || !turn->orders.empty(); };
+  const auto is_wanted = [&]() TESSERA_REQUIRES(state->mutex) {
+    return state->ends || turn->is_over || !turn->orders.empty();
+  };
   while (true) {
     if (times.empty()) {
       state->changed.wait(lock, is_wanted);
@@ -112,10 +113,13 @@ std::string GrantTimesThread::WaitsAt(const Turn& turn) {
 void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
                              Duration left_out) {
   std::deque<std::string> waits;  // of the last looks
-  std::unique_lock lock(state->mutex);
+  MutexLock lock(state->mutex);
   while (true) {
-    state->changed.wait(lock, [&] { return state->ends || !state->known.empty(); });
-    state->changed.wait_for(lock, look, [&] { return state->ends; });
+    state->changed.wait(lock, [&]() TESSERA_REQUIRES(state->mutex) {
+      return state->ends || !state->known.empty();
+    });
+    state->changed.wait_for(lock, look,
+                            [&]() TESSERA_REQUIRES(state->mutex) { return state->ends; });
     if (state->ends) return;
     waits.push_back(WaitsAt(*state->turn));
     if (waits.size() > kLooks) waits.pop_front();
@@ -131,7 +135,7 @@ void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
       Replace(state, std::ranges::max_element(times, less)->first, left_out);
       waits.clear();
     }
-    TakeIn(*state);
+    TakeIn(state);
     (void)Begin(state);  // where there was no thread to be had
   }
 }
@@ -158,13 +162,13 @@ void GrantTimesThread::Replace(const std::shared_ptr<State>& state, const std::s
   if (!begun) log::Warn(kMissed, begun.error());
 }
 
-void GrantTimesThread::TakeIn(State& state) {
+void GrantTimesThread::TakeIn(const std::shared_ptr<State>& state) {
   const Steady now = SystemClock().Now();
-  for (auto& [grant, known] : state.known) {
+  for (auto& [grant, known] : state->known) {
     if (!known.left_out_until || now < *known.left_out_until || !known.held.expired()) continue;
     known.left_out_until.reset();
-    state.turn->orders.push_back(OrderOf(grant, known));
-    state.changed.notify_all();
+    state->turn->orders.push_back(OrderOf(grant, known));
+    state->changed.notify_all();
   }
 }
 

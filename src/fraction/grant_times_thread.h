@@ -13,12 +13,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "fraction/followed_region.h"
 #include "fraction/grant_times.h"
 #include "os/thread.h"
@@ -42,7 +42,7 @@ class GrantTimesThread {
 
  private:
   using Order = std::function<void(GrantTimes&)>;
-  // What one thread does, which owns it, until it is over.
+  // What one thread does, which owns it, until it is over. Under the state's mutex.
   struct Turn {
     const std::shared_ptr<RegionVisits> visits = std::make_shared<RegionVisits>();
     std::vector<Order> orders;  // that it has not followed yet
@@ -60,27 +60,27 @@ class GrantTimesThread {
   };
   // Shared with the threads, which may wait for a disk when this object ends.
   struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::map<std::string, Known> known{};  // by grant
-    std::shared_ptr<Turn> turn = std::make_shared<Turn>();
-    bool ends = false;
+    Mutex mutex;
+    std::condition_variable_any changed;
+    std::map<std::string, Known> known TESSERA_GUARDED_BY(mutex){};  // by grant
+    std::shared_ptr<Turn> turn TESSERA_GUARDED_BY(mutex) = std::make_shared<Turn>();
+    bool ends TESSERA_GUARDED_BY(mutex) = false;
   };
 
   static Order OrderOf(const std::string& grant, const Known& known);
-  static Status Begin(const std::shared_ptr<State>& state);
+  static Status Begin(const std::shared_ptr<State>& state) TESSERA_REQUIRES(state->mutex);
   static void Run(const std::shared_ptr<State>& state, const std::shared_ptr<Turn>& turn);
   static void Watch(const std::shared_ptr<State>& state, Duration look, Duration left_out);
   static std::string WaitsAt(const Turn& turn);
   static void Replace(const std::shared_ptr<State>& state, const std::string& path,
-                      Duration left_out);
-  static void TakeIn(State& state);
-  void Put(Order order);
+                      Duration left_out) TESSERA_REQUIRES(state->mutex);
+  static void TakeIn(const std::shared_ptr<State>& state) TESSERA_REQUIRES(state->mutex);
+  void Put(Order order) TESSERA_REQUIRES(state_->mutex);
 
   const Duration look_;
   const Duration left_out_;
   const std::shared_ptr<State> state_ = std::make_shared<State>();
-  os::ThreadOnce watch_;  // under the state's mutex
+  os::ThreadOnce watch_ TESSERA_GUARDED_BY(state_->mutex);
 };
 
 }  // namespace tessera

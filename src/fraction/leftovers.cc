@@ -70,8 +70,8 @@ Status Leftovers::PutAside(const std::string& path) {
 }
 
 void Leftovers::Remove(const std::set<std::string>& directories) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+  if (!mutex_.try_lock()) return;
+  const MutexLock lock(mutex_, std::adopt_lock);
   const std::set<std::string> aside = AsideIn(directories);
   for (const std::string& path : aside) Try(path);
   std::erase_if(attempts_, [&](const auto& attempt) { return !aside.contains(attempt.first); });

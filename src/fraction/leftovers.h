@@ -7,12 +7,12 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "base/backoff.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "config/schema/config.h"
 
@@ -42,12 +42,12 @@ class Leftovers {
     Backoff pauses{kFirst, kLast};
     Steady next{};
   };
-  void Try(const std::string& path);
+  void Try(const std::string& path) TESSERA_REQUIRES(mutex_);
 
   const Clock& clock_;
   std::atomic<size_t> stuck_ = 0;
-  std::mutex mutex_;
-  std::map<std::string, Attempt> attempts_;  // that failed, by path; under mutex_
+  Mutex mutex_;
+  std::map<std::string, Attempt> attempts_ TESSERA_GUARDED_BY(mutex_);  // that failed, by path
 };
 
 // The directories in which those lie that containers write in, of all resources with virtual GPUs.

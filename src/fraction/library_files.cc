@@ -175,8 +175,8 @@ Result<std::set<std::string>> OldLibraries::Named() {
 }
 
 void OldLibraries::Remove(const std::map<std::string, std::set<std::string>>& newest_by_directory) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+  if (!mutex_.try_lock()) return;
+  const MutexLock lock(mutex_, std::adopt_lock);
   std::set<std::string> old;
   for (const auto& [directory, newest] : newest_by_directory) {
     const auto files = os::ListDirectory(root_.Path(directory));

@@ -6,11 +6,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "config/schema/config.h"
 #include "fraction/binding_store.h"
@@ -70,8 +70,8 @@ class OldLibraries {
   BindingStore store_;
   const os::Root root_;
   const Clock& clock_;
-  std::mutex mutex_;
-  std::map<std::string, Steady> unnamed_;  // by path, since when; under mutex_
+  Mutex mutex_;
+  std::map<std::string, Steady> unnamed_ TESSERA_GUARDED_BY(mutex_);  // by path, since when
 };
 
 }  // namespace tessera

@@ -2,13 +2,13 @@
 #include "mps/supervisor_thread.h"
 
 #include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "backend/nvidia/mps/config.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "mps/gpus.h"
 #include "mps/local_control.h"
 #include "os/files.h"
@@ -43,25 +43,25 @@ bool IsSame(const SupervisorThread::Order& former, const SupervisorThread::Order
 }  // namespace
 
 struct SupervisorThread::State {
-  std::mutex mutex;
-  std::condition_variable told;
-  bool ready = false;  // under mutex, as what follows
-  bool stop = false;
-  bool stopped = false;
-  Daemon daemon = Daemon::kStays;
-  std::optional<Order> next;  // for whom it stops
+  Mutex mutex;
+  std::condition_variable_any told;
+  bool ready TESSERA_GUARDED_BY(mutex) = false;
+  bool stop TESSERA_GUARDED_BY(mutex) = false;
+  bool stopped TESSERA_GUARDED_BY(mutex) = false;
+  Daemon daemon TESSERA_GUARDED_BY(mutex) = Daemon::kStays;
+  std::optional<Order> next TESSERA_GUARDED_BY(mutex);  // for whom it stops
 
   // For so long, or until it is to stop; whether it is.
   bool Stops(Duration pause) {
-    std::unique_lock lock(mutex);
-    return told.wait_for(lock, pause, [this] { return stop; });
+    MutexLock lock(mutex);
+    return told.wait_for(lock, pause, [this]() TESSERA_REQUIRES(mutex) { return stop; });
   }
   std::pair<Daemon, std::optional<Order>> Wanted() {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return {daemon, next};
   }
   bool SetReady(bool now) {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return std::exchange(ready, now) != now;
   }
 };
@@ -76,7 +76,7 @@ SupervisorThread::SupervisorThread(Order order, std::function<void()> changed)
       os::StartThread([state = state_, order = order_, changed = std::move(changed)] {
         Run(state, order, changed);
         {
-          std::lock_guard lock(state->mutex);
+          const MutexLock lock(state->mutex);
           state->stopped = true;
           state->told.notify_all();
         }
@@ -84,6 +84,7 @@ SupervisorThread::SupervisorThread(Order order, std::function<void()> changed)
       });
   if (started) return;
   log::LogError("MPS is not kept", started.error(), {{"resource", order_.resource}});
+  const MutexLock lock(state_->mutex);
   state_->stopped = true;
 }
 
@@ -92,31 +93,33 @@ SupervisorThread::~SupervisorThread() {
 }
 
 void SupervisorThread::Stop(Daemon daemon) {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (std::exchange(state_->stop, true) && daemon == Daemon::kStays) return;
   state_->daemon = daemon;
   state_->told.notify_all();
 }
 
 void SupervisorThread::StopFor(Order next) {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (std::exchange(state_->stop, true)) return;
   state_->next = std::move(next);
   state_->told.notify_all();
 }
 
 bool SupervisorThread::stopped() const {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->stopped;
 }
 
 bool SupervisorThread::AwaitStopped(Duration limit) {
-  std::unique_lock lock(state_->mutex);
-  return state_->told.wait_for(lock, limit, [this] { return state_->stopped; });
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  return state.told.wait_for(lock, limit,
+                             [&state]() TESSERA_REQUIRES(state.mutex) { return state.stopped; });
 }
 
 bool SupervisorThread::ready() const {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->ready;
 }
 

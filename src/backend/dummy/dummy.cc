@@ -54,7 +54,7 @@ DummyBackend::DummyBackend(std::string resource, DummyConfig config, const std::
 
 Status DummyBackend::Start(BackendEvents& events) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = false;
     events_ = &events;
     Announce({}, faults_);
@@ -83,14 +83,14 @@ void DummyBackend::Stop() {
   watch_.reset();
   flap_timer_ = {};
   flapped_.clear();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   events_ = nullptr;
   stopped_ = true;
   wake_.notify_all();
 }
 
 Result<std::vector<Device>> DummyBackend::Scan() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (faults_.lost) {
     return Fail(Reason::kScanFailed, "{}: {} (fault \"lost\" in {})", resource_, kBusLost,
                 fault_file_);
@@ -133,7 +133,7 @@ bool DummyBackend::Has(std::string_view id) const {
 }
 
 Evidence DummyBackend::Check(const Device& device) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!AwaitAnswer(lock, device.key.id)) {
     return {EvidenceKind::kUnknown, EvidenceSource::kCheck, Reason::kCheckTimedOut,
             "the agent stops"};
@@ -162,7 +162,7 @@ std::optional<Evidence> DummyBackend::Trouble(const std::string& id) const {
   return bad;
 }
 
-bool DummyBackend::AwaitAnswer(std::unique_lock<std::mutex>& lock, const std::string& id) {
+bool DummyBackend::AwaitAnswer(MutexLock& lock, const std::string& id) {
   // Real time: a slow device takes somebody's time. Healing it lets the answer come at once.
   const auto begin = std::chrono::steady_clock::now();
   while (!stopped_) {
@@ -176,7 +176,7 @@ bool DummyBackend::AwaitAnswer(std::unique_lock<std::mutex>& lock, const std::st
 Status DummyBackend::Reset(const Device& device) {
   const std::string& id = device.key.id;
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (!AwaitAnswer(lock, id)) {
       return Fail(Reason::kUnavailable, "{} was not reset: the agent stops", device.key.Text());
     }
@@ -195,13 +195,13 @@ Status DummyBackend::Reset(const Device& device) {
 }
 
 int DummyBackend::resets(const std::string& id) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto it = resets_.find(id);
   return it == resets_.end() ? 0 : it->second;
 }
 
 void DummyBackend::Reload() {
-  std::lock_guard file_lock(file_mutex_);
+  const MutexLock file_lock(file_mutex_);
   Result<dummy::Faults> faults = dummy::ReadFaultFile(fault_file_);
   if (faults) {
     file_error_.reset();
@@ -214,7 +214,7 @@ void DummyBackend::Reload() {
 }
 
 void DummyBackend::Replace(dummy::Faults next) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (next == faults_) return;
   Announce(faults_, next);
   faults_ = std::move(next);
@@ -224,7 +224,8 @@ void DummyBackend::Replace(dummy::Faults next) {
 
 void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& after) {
   if (events_ == nullptr) return;
-  const auto report = [this](std::string_view id, Reason reason, std::string detail) {
+  const auto report = [this](std::string_view id, Reason reason,
+                             std::string detail) TESSERA_REQUIRES(mutex_) {
     events_->Report(Key(id),
                     {EvidenceKind::kFatal, EvidenceSource::kEvent, reason, std::move(detail)});
   };
@@ -248,7 +249,7 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
 // Checks alone would see a short flap by luck only: each fall is reported when it comes.
 void DummyBackend::FollowFlapping() {
   std::optional<Duration> wait;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_ == nullptr) return;
   const Steady now = clock_.Now();
   std::set<std::string> flapped;

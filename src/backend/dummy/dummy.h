@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +17,7 @@
 #include "backend/dummy/dummy_config.h"
 #include "backend/dummy/faults.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "os/loop.h"
 #include "os/watch.h"
 
@@ -54,12 +54,12 @@ class DummyBackend : public Backend {
   bool Has(std::string_view id) const;
 
   void Replace(dummy::Faults next);
-  void Announce(const dummy::Faults& before, const dummy::Faults& after);
+  void Announce(const dummy::Faults& before, const dummy::Faults& after) TESSERA_REQUIRES(mutex_);
   void FollowFlapping();
   // Waits while the device is slow; false when Stop came first.
-  bool AwaitAnswer(std::unique_lock<std::mutex>& lock, const std::string& id);
-  // Why the device does not work, if so. With mutex_ held.
-  std::optional<Evidence> Trouble(const std::string& id) const;
+  bool AwaitAnswer(MutexLock& lock, const std::string& id) TESSERA_REQUIRES(mutex_);
+  // Why the device does not work, if so.
+  std::optional<Evidence> Trouble(const std::string& id) const TESSERA_REQUIRES(mutex_);
 
   const std::string resource_;
   const DummyConfig config_;
@@ -68,16 +68,16 @@ class DummyBackend : public Backend {
   const Clock& clock_;
 
   // Lock order: file_mutex_ before mutex_.
-  std::mutex file_mutex_;            // held while the file is read
-  std::optional<Error> file_error_;  // what is wrong with the file, once logged
+  Mutex file_mutex_;  // held while the file is read
+  std::optional<Error> file_error_
+      TESSERA_GUARDED_BY(file_mutex_);  // what is wrong with the file, once logged
 
-  mutable std::mutex mutex_;      // guards what follows; events are reported under it, so that none
-                                  // comes after Stop
-  std::condition_variable wake_;  // faults_ or stopped_ changed
-  dummy::Faults faults_;
-  std::map<std::string, int> resets_;
-  BackendEvents* events_ = nullptr;
-  bool stopped_ = false;
+  mutable Mutex mutex_;               // events are reported under it, so that none comes after Stop
+  std::condition_variable_any wake_;  // faults_ or stopped_ changed
+  dummy::Faults faults_ TESSERA_GUARDED_BY(mutex_);
+  std::map<std::string, int> resets_ TESSERA_GUARDED_BY(mutex_);
+  BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
+  bool stopped_ TESSERA_GUARDED_BY(mutex_) = false;
 
   // The loop's thread only.
   std::unique_ptr<os::DirectoryWatch> watch_;

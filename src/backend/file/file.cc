@@ -53,7 +53,7 @@ FileBackend::FileBackend(std::string resource, FileConfig config, os::Root root,
 
 Status FileBackend::Start(BackendEvents& events) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     events_ = &events;
   }
   auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] {
@@ -73,7 +73,7 @@ Status FileBackend::Start(BackendEvents& events) {
 void FileBackend::Stop() {
   watch_.reset();
   look_ = {};
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   events_ = nullptr;
 }
 
@@ -109,7 +109,7 @@ Result<std::vector<Device>> FileBackend::Scan() {
       found.push_back(std::move(device));
     }
   }
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   devices_ = std::move(needed);
   scanned_ = true;
   TellOf(std::move(unpaired));
@@ -150,7 +150,7 @@ Evidence FileBackend::Check(const Device& device) {
   }
   std::vector<Seen> files;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!scanned_) {
       return Bad(EvidenceKind::kUnknown, Reason::kNotChecked, "no scan since the agent started");
     }
@@ -197,7 +197,7 @@ void FileBackend::LookAgain() {
   sight_ = std::move(sight);
   watch_->Watch(Directories());
   ReportGone();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_ != nullptr) events_->RescanSoon();
 }
 
@@ -245,9 +245,9 @@ std::set<std::string> FileBackend::Directories() const {
 
 // Who holds a device should hear at once that it is gone, before the next scan or check.
 void FileBackend::ReportGone() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_ == nullptr) return;
-  std::erase_if(devices_, [this](const auto& device) {
+  std::erase_if(devices_, [this](const auto& device) TESSERA_REQUIRES(mutex_) {
     const auto& [id, files] = device;
     for (const Seen& seen : files) {
       if (sight_.contains(seen.path)) continue;

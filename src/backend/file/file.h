@@ -18,7 +18,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -26,6 +25,7 @@
 #include "backend/file/directory_nodes.h"
 #include "backend/file/file_config.h"
 #include "backend/file/group.h"
+#include "base/mutex.h"
 #include "os/files.h"
 #include "os/loop.h"
 #include "os/watch.h"
@@ -58,7 +58,7 @@ class FileBackend : public Backend {
   std::vector<Seen> Needed(const FileConfig::Group& group, const file::Members& members) const;
   std::optional<Evidence> Trouble(const Seen& file) const;
 
-  void TellOf(std::vector<std::string> unpaired);  // under mutex_
+  void TellOf(std::vector<std::string> unpaired) TESSERA_REQUIRES(mutex_);
 
   void LookAgain();
   file::DirectoryNodes Below(const FileConfig::Path& path, const std::string& match) const;
@@ -71,12 +71,13 @@ class FileBackend : public Backend {
   const os::Root root_;
   os::Loop& loop_;
 
-  std::mutex mutex_;  // guards what follows; events are reported under it, so that none comes after
-                      // Stop
-  BackendEvents* events_ = nullptr;
-  bool scanned_ = false;
-  std::map<std::string, std::vector<Seen>> devices_;  // by id; what each device needs
-  std::vector<std::string> unpaired_;                 // files of no device, as the log last told
+  Mutex mutex_;  // events are reported under it, so that none comes after Stop
+  BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
+  bool scanned_ TESSERA_GUARDED_BY(mutex_) = false;
+  std::map<std::string, std::vector<Seen>> devices_
+      TESSERA_GUARDED_BY(mutex_);  // by id; what each device needs
+  std::vector<std::string> unpaired_
+      TESSERA_GUARDED_BY(mutex_);  // files of no device, as the log last told
 
   // The loop's thread only.
   std::unique_ptr<os::DirectoryWatch> watch_;
