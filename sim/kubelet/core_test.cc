@@ -45,7 +45,7 @@ TEST(Core, AListenerMayEmitAndReplaceItself) {
 
 TEST(Core, GarbageIsWhatNeitherRunsNorIsInAdmission) {
   Core core((EmbeddedOptions()));
-  std::lock_guard lock(core.mutex);
+  const MutexLock lock(core.mutex);
   for (const char* uid : {"runs", "pending", "ended"}) {
     core.devices.Keep({uid, "app", "a.com/b"}, {uid}, "");
   }

@@ -46,11 +46,11 @@ NvidiaBackend::NvidiaBackend(std::string resource, NvidiaConfig config, os::Root
 
 Status NvidiaBackend::Start(BackendEvents& events) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     events_ = &events;
   }
   geometry_->Subscribe(this, [this] {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (events_ != nullptr) events_->RescanSoon();
   });
   if (resource_ != config_.family) {  // whose devices are its resources' to judge
@@ -63,7 +63,7 @@ void NvidiaBackend::Stop() {
   // Not under the mutex, which the listeners take.
   watcher_->Unsubscribe(this);
   geometry_->Unsubscribe(this);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   events_ = nullptr;
 }
 
@@ -74,7 +74,7 @@ bool NvidiaBackend::Release() {
 
 void NvidiaBackend::TakeUp() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // What was read once for all is read once more.
     levels_.clear();
     level_readings_.clear();
@@ -105,7 +105,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   TellGeometry(*count, gpus);
 
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [index, gpu] : gpus_) {
       const bool elsewhere = std::any_of(gpus.begin(), gpus.end(), [&gpu = gpu](const auto& other) {
         return other.second.uuid == gpu.uuid;
@@ -175,7 +175,7 @@ void NvidiaBackend::AddDevices(const nvidia::Gpu& gpu, const std::map<unsigned, 
 }
 
 void NvidiaBackend::TellWhole(const std::string& gpu) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!told_whole_.insert(gpu).second) return;
   log::Warn(
       "a GPU in MIG mode is offered as a whole: what of it a container can use is for the "
@@ -185,7 +185,7 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
 
 std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
     const nvml::LibraryPtr& library, unsigned index, nvidia::SerialQueue& queue) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::shared_ptr<GpuReading>& last = readings_[index];
   if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
   last = std::make_shared<GpuReading>();
@@ -213,7 +213,7 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
   nvidia::SerialQueue queue(readers_);
   std::map<std::string, std::shared_ptr<LevelReading>> readings;  // by UUID
   for (const auto& [index, gpu] : gpus) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::map<std::string, unsigned> unknown;
     for (const auto& [other_index, other] : gpus) {
       // Of a pair both have the same in common: one of them is asked.
@@ -234,11 +234,11 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
   queue.Run(limit);
   for (const auto& [uuid, reading] : readings) {
     const auto read = reading->Await(limit);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!read) continue;
     for (const auto& [other, level] : *read) levels_[uuid][other] = levels_[other][uuid] = level;
   }
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return levels_;
 }
 

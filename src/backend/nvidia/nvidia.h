@@ -16,7 +16,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -92,12 +91,12 @@ class NvidiaBackend : public Backend {
     bool lost = false;                             // the driver had lost it, or did not list it
     unsigned losses = 0;                           // of the session, at the last good look
   };
-  Past& PastOf(const std::string& id);  // under mutex_, as those that follow
+  Past& PastOf(const std::string& id) TESSERA_REQUIRES(mutex_);
   bool WasReset(const Past& past, const nvidia::Condition& now, unsigned losses) const;
-  void TellReset(const DeviceKey& key, const std::string& gpu);
-  void TellSlowdowns(const std::string& gpu, uint64_t now);
+  void TellReset(const DeviceKey& key, const std::string& gpu) TESSERA_REQUIRES(mutex_);
+  void TellSlowdowns(const std::string& gpu, uint64_t now) TESSERA_REQUIRES(mutex_);
   // The devices of the resource that the event is about.
-  std::vector<DeviceKey> Concerned(const nvidia::Event& event) const;
+  std::vector<DeviceKey> Concerned(const nvidia::Event& event) const TESSERA_REQUIRES(mutex_);
 
   void TellGeometry(unsigned count, const std::map<unsigned, nvidia::Gpu>& gpus);
   // After a scan: what events are told of, and what the scan missed.
@@ -114,19 +113,22 @@ class NvidiaBackend : public Backend {
   const unsigned losses_at_first_;  // of the session
   os::Workers readers_;
 
-  mutable std::mutex mutex_;  // guards what follows; events are reported under it, so that none
-                              // comes after Stop; never held over a call of NVML
-  BackendEvents* events_ = nullptr;
-  std::map<unsigned, std::shared_ptr<GpuReading>> readings_;  // by index, the last of each GPU
-  std::map<std::string, std::shared_ptr<LevelReading>>
-      level_readings_;                            // by UUID, the last of each
-  std::map<std::string, nvidia::Levels> levels_;  // by UUID, all that was ever read
-  std::map<unsigned, nvidia::Gpu> gpus_;          // by index, as they were last read
-  std::map<std::string, int64_t> memory_;         // by UUID, as it was last told
-  std::set<std::string> ids_;                     // of the devices of the last scan
-  std::map<std::string, Past> past_;              // by device id
-  std::map<std::string, uint64_t> slowdowns_;     // of those slowed down, by UUID; as told
-  std::set<std::string> told_whole_;              // GPUs in MIG mode that are whole all the same
+  // Events are reported under it, so that none comes after Stop; never held over a call of NVML.
+  mutable Mutex mutex_;
+  BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
+  // By index or UUID, the last of each GPU.
+  std::map<unsigned, std::shared_ptr<GpuReading>> readings_ TESSERA_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<LevelReading>> level_readings_ TESSERA_GUARDED_BY(mutex_);
+  // By UUID, all that was ever read.
+  std::map<std::string, nvidia::Levels> levels_ TESSERA_GUARDED_BY(mutex_);
+  std::map<unsigned, nvidia::Gpu> gpus_ TESSERA_GUARDED_BY(mutex_);   // as they were last read
+  std::map<std::string, int64_t> memory_ TESSERA_GUARDED_BY(mutex_);  // by UUID, as last told
+  std::set<std::string> ids_ TESSERA_GUARDED_BY(mutex_);         // of the devices of the last scan
+  std::map<std::string, Past> past_ TESSERA_GUARDED_BY(mutex_);  // by device id
+  // Of those slowed down, by UUID; as told.
+  std::map<std::string, uint64_t> slowdowns_ TESSERA_GUARDED_BY(mutex_);
+  // GPUs in MIG mode that are whole all the same.
+  std::set<std::string> told_whole_ TESSERA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tessera

@@ -41,7 +41,7 @@ Evidence NvidiaBackend::Check(const Device& device) {
   Evidence evidence = Look(library, *place, device.key.id, condition);
   bool was_reset = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Past& past = PastOf(device.key.id);
     past.gpu = place->uuid;
     if (evidence.kind != EvidenceKind::kGood) {
@@ -85,7 +85,7 @@ Evidence NvidiaBackend::Look(const nvml::LibraryPtr& library, const Place& place
 }
 
 std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [index, gpu] : gpus_) {
     const bool integrated = nvidia::IsIntegrated(gpu.model);
     if (gpu.uuid == id) return Place{index, false, gpu.uuid, integrated};
@@ -127,7 +127,7 @@ Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure
   std::string text = library->Text(failure);
   if (nvml::IsOfDriver(failure)) {
     session_->Discard(library);
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (events_ != nullptr) events_->RescanSoon();
     return nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kDriverMissing, std::move(text));
   }
@@ -177,7 +177,7 @@ void NvidiaBackend::TellSlowdowns(const std::string& gpu, uint64_t now) {
 }
 
 void NvidiaBackend::OnEvent(const nvidia::Event& event) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_ == nullptr) return;
   const bool known = std::any_of(gpus_.begin(), gpus_.end(),
                                  [&](const auto& entry) { return entry.second.uuid == event.gpu; });
@@ -209,7 +209,7 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
 
 std::vector<DeviceKey> NvidiaBackend::Concerned(const nvidia::Event& event) const {
   std::vector<DeviceKey> keys;
-  const auto add = [&](const std::string& id) {
+  const auto add = [&](const std::string& id) TESSERA_REQUIRES(mutex_) {
     if (ids_.contains(id)) keys.push_back({resource_, id});
   };
   for (const auto& [index, gpu] : gpus_) {
@@ -226,7 +226,7 @@ std::vector<DeviceKey> NvidiaBackend::Concerned(const nvidia::Event& event) cons
 }
 
 void NvidiaBackend::Remember(const std::vector<Device>& devices) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ids_.clear();
   for (const Device& device : devices) {
     ids_.insert(device.key.id);
@@ -234,7 +234,7 @@ void NvidiaBackend::Remember(const std::vector<Device>& devices) {
   std::set<std::string> gpus;
   for (const auto& [index, gpu] : gpus_) gpus.insert(gpu.uuid);
   // Of a GPU that is there only the MIG device is gone.
-  std::erase_if(past_, [&](const auto& entry) {
+  std::erase_if(past_, [&](const auto& entry) TESSERA_REQUIRES(mutex_) {
     return !ids_.contains(entry.first) && gpus.contains(entry.second.gpu);
   });
   for (auto& [id, past] : past_) past.lost |= !ids_.contains(id);

@@ -69,7 +69,7 @@ PlatformBackend::PlatformBackend(std::string resource, NvidiaConfig config, os::
 
 Status PlatformBackend::Start(BackendEvents& events) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     events_ = &events;
   }
   return gpus_->Start(*this);
@@ -77,7 +77,7 @@ Status PlatformBackend::Start(BackendEvents& events) {
 
 void PlatformBackend::Stop() {
   gpus_->Stop();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   events_ = nullptr;
 }
 
@@ -153,7 +153,7 @@ void PlatformBackend::TellImex() {
   const bool missing = !ImexNode(root_, config_);
   if (std::exchange(told_no_imex_, missing) == missing) return;
   if (!missing) return log::Info("the IMEX channel is there", {{"resource", resource_}});
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   log::Warn(config_.imex == Imex::kRequired
                 ? "the IMEX channel is missing, and no GPU is of use without it"
                 : "the IMEX channel is missing, and containers start without it",
@@ -177,7 +177,7 @@ void PlatformBackend::TellForced() {
 // Takes down what the scan has shown. Returns the device that all GPUs are, if it is this
 // resource's.
 std::vector<Device> PlatformBackend::Found(std::optional<Whole> whole) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string before = whole_ ? whole_->id : "";
   whole_ = std::move(whole);
   if (!whole_) return {};
@@ -226,7 +226,7 @@ Evidence PlatformBackend::Check(const Device& device) {
   }
   std::vector<Device> parts;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (whole_ && whole_->id == id) parts = whole_->parts;
   }
   Evidence worst = FromCheck(EvidenceKind::kGood, {}, {});
@@ -247,19 +247,19 @@ Evidence PlatformBackend::Check(const Device& device) {
 }
 
 void PlatformBackend::RescanSoon() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_ != nullptr) events_->RescanSoon();
 }
 
 // What is told of any GPU is told of the device that all are.
 void PlatformBackend::Report(const DeviceKey& key, Evidence evidence) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_ == nullptr) return;
   events_->Report(whole_ ? DeviceKey{key.source, whole_->id} : key, std::move(evidence));
 }
 
 void PlatformBackend::CountDriverError(const std::string& gpu, const std::string& xid) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_ != nullptr) events_->CountDriverError(gpu, xid);
 }
 

@@ -14,7 +14,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +22,7 @@
 #include "backend/backend.h"
 #include "backend/nvidia/cdi/driver_files.h"
 #include "backend/nvidia/core/nvidia_config.h"
+#include "base/mutex.h"
 #include "os/files.h"
 
 namespace tessera::nvidia {
@@ -84,9 +84,9 @@ class PlatformBackend : public Backend, private BackendEvents {
   std::set<std::string> told_missing_;  // features
   bool told_no_imex_ = false;           // it was missing in the last scan
 
-  std::mutex mutex_;  // guards what follows; events are reported under it
-  BackendEvents* events_ = nullptr;
-  std::optional<Whole> whole_;  // by the last scan
+  Mutex mutex_;  // events are reported under it
+  BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
+  std::optional<Whole> whole_ TESSERA_GUARDED_BY(mutex_);  // by the last scan
 };
 
 }  // namespace tessera::nvidia

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "backend/nvidia/nvml/per_session.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "os/thread.h"
 
 namespace tessera::nvidia {
@@ -57,25 +57,25 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
   const std::shared_ptr<nvml::Session> session;
   const Time time;
 
-  mutable std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
-                             // Unsubscribe; never held over a call of NVML
-  std::condition_variable changed;
-  os::ThreadOnce thread;
-  bool stopping = false;
-  bool renew = false;
-  std::map<unsigned, std::string> gpus;  // to be watched, by index
-  size_t watched = 0;
-  std::map<std::string, std::string> refusals;  // by UUID
-  std::map<const void*, Listener> listeners;
-  Event last_event;
-  Steady last_told{};
+  // Listeners run under it, so that none runs after Unsubscribe; never held over a call of NVML.
+  mutable Mutex mutex;
+  std::condition_variable_any changed;
+  os::ThreadOnce thread TESSERA_GUARDED_BY(mutex);
+  bool stopping TESSERA_GUARDED_BY(mutex) = false;
+  bool renew TESSERA_GUARDED_BY(mutex) = false;
+  std::map<unsigned, std::string> gpus TESSERA_GUARDED_BY(mutex);  // to be watched, by index
+  size_t watched TESSERA_GUARDED_BY(mutex) = 0;
+  std::map<std::string, std::string> refusals TESSERA_GUARDED_BY(mutex);  // by UUID
+  std::map<const void*, Listener> listeners TESSERA_GUARDED_BY(mutex);
+  Event last_event TESSERA_GUARDED_BY(mutex);
+  Steady last_told TESSERA_GUARDED_BY(mutex){};
 
   // The thread's own.
   std::string trouble;              // with the event set, as it was told; empty: none
   size_t told_watched = 0;          // how many GPUs, as it was told
   std::set<std::string> told_gpus;  // what was told about single ones
 
-  void Begin();
+  void Begin() TESSERA_REQUIRES(mutex);
   void Run();
   bool AwaitWork();
   bool Pause(Duration pause);
@@ -88,7 +88,7 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
   void SetWatched(size_t count, std::map<std::string, std::string> refused);
 };
 
-// Under the mutex. Each scan tries again.
+// Each scan tries again.
 void EventWatcher::State::Begin() {
   thread.Start([state = shared_from_this()] { state->Run(); },
                "events of GPUs are not told, checks go on");
@@ -102,7 +102,7 @@ void EventWatcher::State::Run() {
     std::string failure;
     if (const nvml::LibraryPtr library = session->current()) {
       {
-        std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         renew = false;
       }
       failure = Serve(library);
@@ -121,15 +121,17 @@ void EventWatcher::State::Run() {
 
 // Until there is something to watch; false: it is the end.
 bool EventWatcher::State::AwaitWork() {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   // Not by its library: the last to let go of one closes it, which no lock may be held over.
-  changed.wait(lock, [this] { return stopping || (!gpus.empty() && session->is_open()); });
+  changed.wait(lock, [this]() TESSERA_REQUIRES(mutex) {
+    return stopping || (!gpus.empty() && session->is_open());
+  });
   return !stopping;
 }
 
 // False: it is the end.
 bool EventWatcher::State::Pause(Duration pause) {
-  std::unique_lock lock(mutex);
+  MutexLock lock(mutex);
   if (stopping) return false;
   if (time.pause) {
     lock.unlock();
@@ -137,13 +139,13 @@ bool EventWatcher::State::Pause(Duration pause) {
     lock.lock();
   }
   const Duration left = time.pause ? Duration(0) : pause;
-  return !changed.wait_for(lock, left, [this] { return stopping; });
+  return !changed.wait_for(lock, left, [this]() TESSERA_REQUIRES(mutex) { return stopping; });
 }
 
 bool EventWatcher::State::IsCurrent(const nvml::LibraryPtr& library) const {
   // Let go of with the mutex free: it may be the last, and to close a library may take any time.
   const nvml::LibraryPtr now = session->current();
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   return !stopping && !renew && now == library;
 }
 
@@ -175,7 +177,7 @@ void EventWatcher::State::RegisterAll(const nvml::Library& library, nvml::EventS
                                       Registered& registered) {
   std::map<unsigned, std::string> wanted;
   {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     wanted = gpus;
   }
   for (const auto& [index, uuid] : wanted) {
@@ -220,7 +222,7 @@ nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& librar
 }
 
 void EventWatcher::State::Tell(const Event& event) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const Steady now = time.now();
   if (event == last_event && now - last_told < kRepeat) return;
   last_event = event;
@@ -229,7 +231,7 @@ void EventWatcher::State::Tell(const Event& event) {
 }
 
 void EventWatcher::State::SetWatched(size_t count, std::map<std::string, std::string> refused) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   watched = count;
   refusals = std::move(refused);
 }
@@ -238,7 +240,7 @@ EventWatcher::EventWatcher(std::shared_ptr<nvml::Session> session, Time time)
     : state_(std::make_shared<State>(std::move(session), std::move(time))) {}
 
 EventWatcher::~EventWatcher() {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.notify_all();
 }
@@ -248,37 +250,37 @@ std::shared_ptr<EventWatcher> EventWatcher::Of(const std::shared_ptr<nvml::Sessi
 }
 
 void EventWatcher::Subscribe(const void* owner, Listener listener) {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
   state_->Begin();
 }
 
 void EventWatcher::Unsubscribe(const void* owner) {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->listeners.erase(owner);
 }
 
 void EventWatcher::Watch(std::map<unsigned, std::string> gpus) {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->gpus = std::move(gpus);
   if (!state_->listeners.empty()) state_->Begin();
   state_->changed.notify_all();
 }
 
 void EventWatcher::Renew() {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->renew = true;
 }
 
 std::optional<std::string> EventWatcher::Refusal(const std::string& uuid) const {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto refused = state_->refusals.find(uuid);
   if (refused == state_->refusals.end()) return std::nullopt;
   return refused->second;
 }
 
 size_t EventWatcher::watched() const {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->watched;
 }
 

@@ -4,18 +4,19 @@
 namespace tessera::nvidia {
 
 void SerialQueue::Add(std::function<void()> task) {
-  std::lock_guard lock(rest_->mutex);
+  const MutexLock lock(rest_->mutex);
   rest_->tasks.push_back(std::move(task));
   ++rest_->unfinished;
 }
 
 void SerialQueue::Run(std::chrono::steady_clock::time_point limit) {
   workers_.GoOn();  // what a former line could not begin
-  std::unique_lock lock(rest_->mutex);
+  MutexLock lock(rest_->mutex);
   if (rest_->unfinished == 0) return;
   GoOn();
   size_t left = rest_->tasks.size();
-  while (!rest_->done.wait_for(lock, kTurn, [this] { return rest_->unfinished == 0; })) {
+  const auto is_over = [this]() TESSERA_REQUIRES(rest_->mutex) { return rest_->unfinished == 0; };
+  while (!rest_->done.wait_for(lock, kTurn, is_over)) {
     // Nothing was begun for so long: what is under way takes too long.
     const bool stuck = rest_->tasks.size() == left;
     if ((stuck && left == 0) || std::chrono::steady_clock::now() >= limit) return;
@@ -27,7 +28,7 @@ void SerialQueue::Run(std::chrono::steady_clock::time_point limit) {
 // One more thread does what nobody has begun.
 void SerialQueue::GoOn() {
   workers_.Run([rest = rest_] {
-    std::unique_lock lock(rest->mutex);
+    MutexLock lock(rest->mutex);
     while (!rest->tasks.empty()) {
       const std::function<void()> task = std::move(rest->tasks.front());
       rest->tasks.pop_front();

@@ -7,11 +7,11 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "os/worker.h"
 
 namespace tessera::nvidia {
@@ -19,24 +19,25 @@ namespace tessera::nvidia {
 // What is read of one GPU, under way or done; shared with the thread that reads.
 template <class T>
 struct Reading {
-  std::mutex mutex;
-  std::condition_variable done;
-  std::optional<T> answer;  // under mutex, as what follows
-  bool late = false;        // somebody has waited for it in vain
+  Mutex mutex;
+  std::condition_variable_any done;
+  std::optional<T> answer TESSERA_GUARDED_BY(mutex);
+  bool late TESSERA_GUARDED_BY(mutex) = false;  // somebody has waited for it in vain
 
   bool IsDone() {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     return answer.has_value();
   }
   void Finish(T read) {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     answer = std::move(read);
     done.notify_all();
   }
   // Nothing when it has not come until then.
   std::optional<T> Await(std::chrono::steady_clock::time_point limit) {
-    std::unique_lock lock(mutex);
-    if (!late) late = !done.wait_until(lock, limit, [this] { return answer.has_value(); });
+    MutexLock lock(mutex);
+    const auto is_done = [this]() TESSERA_REQUIRES(mutex) { return answer.has_value(); };
+    if (!late) late = !done.wait_until(lock, limit, is_done);
     return answer;
   }
 };
@@ -56,10 +57,10 @@ class SerialQueue {
 
  private:
   struct Rest {
-    std::mutex mutex;
-    std::condition_variable done;
-    std::deque<std::function<void()>> tasks;  // not begun; under mutex, as what follows
-    size_t unfinished = 0;
+    Mutex mutex;
+    std::condition_variable_any done;
+    std::deque<std::function<void()>> tasks TESSERA_GUARDED_BY(mutex);  // not begun
+    size_t unfinished TESSERA_GUARDED_BY(mutex) = 0;
   };
 
   void GoOn();

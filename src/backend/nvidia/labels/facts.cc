@@ -139,14 +139,14 @@ void ReadVgpu(const os::Root& root, NodeFacts& facts) {
 }
 
 void KnownGpus::Keep(unsigned count, std::map<unsigned, GpuFacts> read) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   read.merge(gpus_);
   read.erase(read.lower_bound(count), read.end());
   gpus_ = std::move(read);
 }
 
 std::map<unsigned, GpuFacts> KnownGpus::All() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return gpus_;
 }
 

@@ -6,7 +6,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -50,8 +49,8 @@ class KnownGpus {
   std::map<unsigned, GpuFacts> All() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<unsigned, GpuFacts> gpus_;
+  mutable Mutex mutex_;
+  std::map<unsigned, GpuFacts> gpus_ TESSERA_GUARDED_BY(mutex_);
 };
 
 class GpuLabeller : public Labeller {

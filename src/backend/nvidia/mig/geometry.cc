@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <condition_variable>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "backend/nvidia/nvml/per_session.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "os/alarm.h"
 #include "os/thread.h"
 #include "os/worker.h"
@@ -60,29 +60,30 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   const Duration interval;
   os::Workers readers{kWalks};
 
-  std::mutex mutex;  // guards what follows; listeners run under it, so that none runs after
-                     // Unsubscribe; never held over a call of NVML
-  std::condition_variable changed;
-  os::ThreadOnce thread;
-  bool stopping = false;
-  std::map<const void*, Listener> listeners;
-  std::optional<unsigned> count;
-  std::map<unsigned, Geometry> gpus;  // by index
-  int walks = 0;                      // threads that look at them
-  std::set<unsigned> reading;         // those that are being looked at
-  std::set<unsigned> read_before;     // and those that were when the last walk was to begin
+  // Listeners run under it, so that none runs after Unsubscribe; never held over a call of NVML.
+  Mutex mutex;
+  std::condition_variable_any changed;
+  os::ThreadOnce thread TESSERA_GUARDED_BY(mutex);
+  bool stopping TESSERA_GUARDED_BY(mutex) = false;
+  std::map<const void*, Listener> listeners TESSERA_GUARDED_BY(mutex);
+  std::optional<unsigned> count TESSERA_GUARDED_BY(mutex);
+  std::map<unsigned, Geometry> gpus TESSERA_GUARDED_BY(mutex);  // by index
+  int walks TESSERA_GUARDED_BY(mutex) = 0;                      // threads that look at them
+  std::set<unsigned> reading TESSERA_GUARDED_BY(mutex);         // those that are being looked at
+  // And those that were when the last walk was to begin.
+  std::set<unsigned> read_before TESSERA_GUARDED_BY(mutex);
 
-  void Begin();
+  void Begin() TESSERA_REQUIRES(mutex);
   void Run();
   bool Pause();
   bool MayWalk();
   void Walk(const nvml::Library& library);
   void SawCount(const void* owner, unsigned now);
   void Saw(const void* owner, unsigned index, Geometry geometry);
-  void TellAllBut(const void* owner);
+  void TellAllBut(const void* owner) TESSERA_REQUIRES(mutex);
 };
 
-// Under the mutex. Each scan tries again.
+// Each scan tries again.
 void GeometryWatch::State::Begin() {
   thread.Start([state = shared_from_this()] { state->Run(); },
                "a change of MIG devices is seen by scans alone");
@@ -102,15 +103,17 @@ void GeometryWatch::State::Run() {
 
 // False: it is the end.
 bool GeometryWatch::State::Pause() {
-  std::unique_lock lock(mutex);
-  return !changed.wait_for(lock, os::UntilBeat(interval), [this] { return stopping; });
+  MutexLock lock(mutex);
+  return !changed.wait_for(lock, os::UntilBeat(interval),
+                           [this]() TESSERA_REQUIRES(mutex) { return stopping; });
 }
 
 // Not while one is getting on: all there are stand where they stood the last time.
 bool GeometryWatch::State::MayWalk() {
-  std::lock_guard lock(mutex);
-  const auto stuck = std::ranges::count_if(
-      reading, [this](unsigned index) { return read_before.contains(index); });
+  const MutexLock lock(mutex);
+  const auto stuck = std::ranges::count_if(reading, [this](unsigned index) TESSERA_REQUIRES(mutex) {
+    return read_before.contains(index);
+  });
   read_before = reading;
   if (walks > stuck) return false;
   ++walks;
@@ -122,21 +125,21 @@ void GeometryWatch::State::Walk(const nvml::Library& library) {
   if (all) SawCount(nullptr, *all);
   for (unsigned index = 0; index < all.value_or(0); ++index) {
     {
-      std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (stopping) break;
       if (!reading.insert(index).second) continue;
     }
     auto geometry = Read(library, index);
     if (geometry) Saw(nullptr, index, *std::move(geometry));
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     reading.erase(index);
   }
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   --walks;
 }
 
 void GeometryWatch::State::SawCount(const void* owner, unsigned now) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (!listeners.empty()) Begin();
   const auto before = std::exchange(count, now);
   if (!before || *before == now) return;
@@ -146,7 +149,7 @@ void GeometryWatch::State::SawCount(const void* owner, unsigned now) {
 }
 
 void GeometryWatch::State::Saw(const void* owner, unsigned index, Geometry geometry) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto [known, is_new] = gpus.try_emplace(index, geometry);
   if (!is_new && known->second == geometry) return;
   const bool bare = geometry.mig_enabled && geometry.mig_uuids.empty();
@@ -165,7 +168,7 @@ GeometryWatch::GeometryWatch(std::shared_ptr<nvml::Session> session, Duration in
     : state_(std::make_shared<State>(std::move(session), interval)) {}
 
 GeometryWatch::~GeometryWatch() {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->stopping = true;
   state_->changed.notify_all();
 }
@@ -175,13 +178,13 @@ std::shared_ptr<GeometryWatch> GeometryWatch::Of(const std::shared_ptr<nvml::Ses
 }
 
 void GeometryWatch::Subscribe(const void* owner, Listener listener) {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->listeners[owner] = std::move(listener);
   state_->Begin();
 }
 
 void GeometryWatch::Unsubscribe(const void* owner) {
-  std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->listeners.erase(owner);
 }
 

@@ -275,10 +275,11 @@ std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view dri
 }
 
 std::shared_ptr<Session> Session::Of(const os::Root& root, const std::string& driver_root) {
-  static std::mutex mutex;
-  static std::map<std::vector<std::string>, std::weak_ptr<Session>> sessions;
+  static Mutex mutex;
+  static std::map<std::vector<std::string>, std::weak_ptr<Session>> sessions TESSERA_GUARDED_BY(
+      mutex);
   std::vector<std::string> paths = LibraryPaths(root, driver_root);
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   std::weak_ptr<Session>& known = sessions[paths];
   std::shared_ptr<Session> session = known.lock();
   if (session == nullptr) {
@@ -295,8 +296,9 @@ Result<LibraryPtr> Released() {
 
 Result<LibraryPtr> Session::Open() {
   {
-    std::unique_lock lock(mutex_);
-    if (!opened_.wait_for(lock, kPatience, [this] { return !opening_; })) {
+    MutexLock lock(mutex_);
+    if (!opened_.wait_for(lock, kPatience,
+                          [this]() TESSERA_REQUIRES(mutex_) { return !opening_; })) {
       return Fail(Reason::kTimedOut, "NVML from {} does not start: the driver hangs",
                   Join(paths_, ", "));
     }
@@ -316,7 +318,7 @@ Result<LibraryPtr> Session::Open() {
 }
 
 Result<LibraryPtr> Session::Opened(Result<LibraryPtr> library, std::string driver) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   opening_ = false;
   opened_.notify_all();
   if (!library) return library;
@@ -339,32 +341,32 @@ std::string Session::DriverBehind(const Library& library) const {
 }
 
 LibraryPtr Session::current() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return library_;
 }
 
 bool Session::is_open() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return library_ != nullptr;
 }
 
 void Session::Discard(const LibraryPtr& library) {
   LibraryPtr closed;  // let go of with the mutex free: it may be the last
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (library_ != library || library == nullptr) return;
   closed = std::move(library_);
   ++losses_;
 }
 
 unsigned Session::losses() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return losses_;
 }
 
 void Session::Release() {
   LibraryPtr closed;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     released_ = true;
     closed = std::exchange(library_, nullptr);
   }
@@ -374,17 +376,17 @@ void Session::Release() {
 }
 
 void Session::TakeUp() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   released_ = false;
 }
 
 bool Session::is_released() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return released_;
 }
 
 std::vector<std::string> Session::HeldBy() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<std::string> held;
   if (opening_) held.emplace_back("the driver has not let NVML start yet");
   for (const auto& uses : uses_) {

@@ -12,7 +12,6 @@
 
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "backend/nvidia/nvml/api.h"
 #include "backend/nvidia/nvml/uses.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "os/files.h"
 
@@ -179,14 +179,16 @@ class Session {
   const std::vector<std::string> paths_;
   const std::string module_;
 
-  mutable std::mutex mutex_;  // guards what follows; never held over a call of the library
-  std::condition_variable opened_;
-  bool opening_ = false;
-  bool released_ = false;
-  LibraryPtr library_;
-  std::string driver_;  // behind the library that was opened last; empty: not known
-  unsigned losses_ = 0;
-  std::vector<std::shared_ptr<const Uses>> uses_;  // of libraries that may still be loaded
+  mutable Mutex mutex_;  // never held over a call of the library
+  std::condition_variable_any opened_;
+  bool opening_ TESSERA_GUARDED_BY(mutex_) = false;
+  bool released_ TESSERA_GUARDED_BY(mutex_) = false;
+  LibraryPtr library_ TESSERA_GUARDED_BY(mutex_);
+  std::string driver_
+      TESSERA_GUARDED_BY(mutex_);  // behind the library that was opened last; empty: not known
+  unsigned losses_ TESSERA_GUARDED_BY(mutex_) = 0;
+  std::vector<std::shared_ptr<const Uses>> uses_
+      TESSERA_GUARDED_BY(mutex_);  // of libraries that may still be loaded
 };
 
 }  // namespace tessera::nvml

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "backend/nvidia/nvml/nvml.h"
 
@@ -14,9 +13,9 @@ namespace tessera::nvidia {
 // T is made of the session.
 template <class T>
 std::shared_ptr<T> PerSession(const std::shared_ptr<nvml::Session>& session) {
-  static std::mutex mutex;
-  static std::map<const nvml::Session*, std::weak_ptr<T>> all;
-  std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::map<const nvml::Session*, std::weak_ptr<T>> all TESSERA_GUARDED_BY(mutex);
+  const MutexLock lock(mutex);
   std::weak_ptr<T>& known = all[session.get()];
   std::shared_ptr<T> one = known.lock();
   if (one == nullptr) known = one = std::make_shared<T>(session);
