@@ -70,9 +70,10 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, const config::Schema& schem
                      .workers = workers_,
                      .state_dir = config_.state_dir,
                      .root = os::Root(config_.root_prefix),
-                     .outstanding =
-                         [this](const auto& devices) {
-                           reconciler_.Follow(node_.SetDeviceObstacles(devices));
+                     .changed =
+                         [this](const Preparations::Standing& now) {
+                           reconciler_.Follow(
+                               node_.SetPrepared(now.held, now.outstanding, now.obstacles));
                          }}),
       resources_({.loop = loop_,
                   .workers = workers_,

@@ -32,6 +32,7 @@ Faults Agent::FaultsNow() const {
     if (auto fault = resource->offering().allocator().start_fault())
       faults.push_back({"grants", fault->In(name)});
   }
+  for (const Error& fault : preparations_.faults()) faults.push_back({"prepared", fault});
   return faults;
 }
 

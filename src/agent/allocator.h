@@ -88,6 +88,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::shared_ptr<const Snapshot> snapshot = nullptr;
     GrantBinder::Pods known = {};  // that were waited for
     std::string pod = {};          // by its UID or name, once that is known
+    Steady called = SystemClock().Now();
   };
   // On a worker, as the next. A pod that is not known yet is waited for without one.
   void Run(const std::shared_ptr<Start>& start);

@@ -23,6 +23,7 @@ inline constexpr std::string_view kFaultNames[] = {
     "state",           // cannot be saved
     "control-socket",  // cannot be made
     "cdi",             // a document cannot be written
+    "prepared",        // devices are not undone, or cannot be prepared for grants
     "grants",          // of a container, could not be made ready on this node, when last tried
 };
 

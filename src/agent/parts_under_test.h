@@ -52,8 +52,9 @@ struct PartsUnderTest {
                                   .workers = workers,
                                   .state_dir = directory,
                                   .root = os::Root(),
-                                  .outstanding = [this](const auto& devices) {
-                                    reconciler.Follow(node.SetDeviceObstacles(devices));
+                                  .changed = [this](const Preparations::Standing& now) {
+                                    reconciler.Follow(node.SetPrepared(now.held, now.outstanding,
+                                                                       now.obstacles));
                                   }}};
   SilentPluginObserver observer;
   int came_or_went = 0;  // resources, how often

@@ -39,7 +39,8 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
       discovery_(at_.loop, at_.workers, *this),
       readiness_(at_.metrics),
       mailbox_(at_.loop, *this) {
-  MakeBackend();
+  discovery_.Make(config_, resource_);
+  ServePreparations();
   offering_ = std::make_unique<Offering>(
       Offering::Surroundings{.loop = at_.loop,
                              .workers = at_.workers,
@@ -60,9 +61,9 @@ ServedResource::~ServedResource() {
   offering_.reset();  // kubelet's calls end before the backend
 }
 
-void ServedResource::MakeBackend() {
-  discovery_.Make(config_, resource_);
-  at_.preparations->Serve(resource_.name, discovery_.shared_backend());
+void ServedResource::ServePreparations() {
+  at_.preparations->Serve(resource_, *KindOf(resource_), discovery_.shared_backend(),
+                          CdiDirectory());
 }
 
 void ServedResource::Start() {
@@ -99,7 +100,7 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
   config_ = WithoutResources(config);
   if (other_kind) {
     phase_ = Phase::kChangingKind;  // whatever the backend says while it starts
-    MakeBackend();
+    discovery_.Make(config_, resource_);
     StartDiscovery();
     change_timer_ = at_.loop.After(kChangeLimit, [this] {
       EndChange();
@@ -108,6 +109,7 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
   } else {
     discovery_.SetParameters(config_);
   }
+  ServePreparations();
   offering_->plugin().SetOptions(OptionsOf(backend(), resource_));
   LookAtGrants();
   at_.events.ListDue(*this);

@@ -150,7 +150,7 @@ class ServedResource : public DiscoveryEvents {
  private:
   enum class Phase : uint8_t { kStarting, kFirstChecks, kServing, kChangingKind };
 
-  void MakeBackend();
+  void ServePreparations();
   void StartDiscovery();
   void EndChange();
   void LookAtGrants();

@@ -137,21 +137,10 @@ class NodeCleaning {
   Status result_;
 };
 
-// It can be undone by an agent alone, which knows the devices.
 std::optional<Removal> LookAtPrepared(const config::Config& config) {
   const Journal journal(config.state_dir);
   if (!journal.any()) return std::nullopt;
-  Removal removal{.what = "what devices were prepared with for grants"};
-  const auto left = journal.Read();
-  if (!left) {
-    removal.error = left.error();
-  } else if (const size_t count = left->entries.size() + left->unreadable.size(); count > 0) {
-    removal.error = Error{Reason::kNotUnprepared,
-                          fmt::format("{} not undone yet: let an agent run until {}/prepared is "
-                                      "empty, or reboot the node",
-                                      Count(count, "grant"), config.state_dir)};
-  }
-  return removal;
+  return Removal{.what = "what devices were prepared with for grants", .error = LeftIn(journal)};
 }
 
 kubelet::Directories DirectoriesOf(const config::Config& config) {

@@ -119,7 +119,7 @@ struct Kind {
   // Divisions that need the kind's help: a daemon, or a limiter in containers.
   std::vector<Division> divisions{};
   // Whether the backend of this resource has a preparer (preparer.h): then its grants need CDI.
-  // Null: none has.
+  // Null: none has. Where a backend differs, nothing of the resource is granted.
   bool (*prepares)(const config::Resource& resource) = nullptr;
   // Null: the kind has none.
   const CdiDescriber* cdi = nullptr;
@@ -135,6 +135,10 @@ using Kinds = std::vector<Kind>;
 // Null of a configuration that nobody checked.
 inline const Kind* KindOf(const config::Resource& resource) {
   return resource.kind.kind();
+}
+
+inline bool Prepares(const Kind& kind, const config::Resource& resource) {
+  return kind.prepares != nullptr && kind.prepares(resource);
 }
 
 template <class T>

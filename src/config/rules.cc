@@ -223,7 +223,7 @@ std::string ResourcePath(size_t index) {
 
 void CheckPrepares(const Kind& kind, const Resource& resource, const std::string& path,
                    Findings& findings) {
-  if (kind.prepares == nullptr || !kind.prepares(resource)) return;
+  if (!Prepares(kind, resource)) return;
   const auto told = [&](const char* key, const char* what) {
     findings.Report(
         Reason::kConfigBadValue, JoinPath(path, key),

@@ -11,6 +11,11 @@
 namespace tessera {
 namespace {
 
+bool HasAny(const std::set<DeviceKey, DeviceKeyLess>& devices, const std::string& source) {
+  const auto first = devices.lower_bound({source, ""});
+  return first != devices.end() && first->source == source;
+}
+
 bool Less(const Holding& a, const Holding& b) {
   const auto names = [](const Holding& h) {
     return std::tie(h.pod_namespace, h.pod, h.pod_uid, h.container, h.resource, h.share_ids);
@@ -129,7 +134,8 @@ bool Ledger::HasDrifted(const Holding& holding) const {
 }
 
 bool Ledger::MayBeInUse(const DeviceKey& key) const {
-  return !reconciled(key.source) || in_use_.contains(key) || inbox_->Uses(key);
+  return !reconciled(key.source) || in_use_.contains(key) || prepared_.contains(key) ||
+         inbox_->Uses(key);
 }
 
 bool Ledger::IsHeld(const DeviceKey& key) const {
@@ -139,13 +145,12 @@ bool Ledger::IsHeld(const DeviceKey& key) const {
            std::ranges::any_of(holding.share_ids,
                                [&](const std::string& id) { return DeviceOfShare(id) == key.id; });
   };
-  return inbox_->Uses(key) || std::ranges::any_of(presumed_, holds);
+  return prepared_.contains(key) || inbox_->Uses(key) || std::ranges::any_of(presumed_, holds);
 }
 
 bool Ledger::AnyMayBeInUse(const std::string& source) const {
-  if (!reconciled(source) || inbox_->UsesAny(source)) return true;
-  const auto use = in_use_.lower_bound({source, ""});
-  return use != in_use_.end() && use->source == source;
+  return !reconciled(source) || inbox_->UsesAny(source) || HasAny(in_use_, source) ||
+         HasAny(prepared_, source);
 }
 
 std::vector<std::string> Ledger::HeldIds(const std::string& source) const {

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -48,6 +49,11 @@ class Ledger {
     presumes_ = true;
   }
 
+  // Devices that are prepared for a grant, whether kubelet knows of it still or not, all there are:
+  // they count as held until they are back.
+  void SetPrepared(std::set<DeviceKey, DeviceKeyLess> devices) { prepared_ = std::move(devices); }
+  const std::set<DeviceKey, DeviceKeyLess>& prepared() const { return prepared_; }
+
   // Whether a container may hold a share of this device: true for every device of a resource until
   // its first reconciliation. `source` is the resource's name.
   bool MayBeInUse(const DeviceKey& key) const;
@@ -86,6 +92,7 @@ class Ledger {
   std::vector<Holding> presumed_;              // of resources that are not reconciled
   bool presumes_ = false;                      // `presumed_` has all that is held
   std::set<DeviceKey, DeviceKeyLess> in_use_;  // of which a holding has a share
+  std::set<DeviceKey, DeviceKeyLess> prepared_;
 };
 
 // Joins pod-resources (names, app containers and sidecars) with the checkpoint (UIDs, init

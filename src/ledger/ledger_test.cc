@@ -78,6 +78,23 @@ TEST(Ledger, WhatTheCheckpointSaysIsHeldUntilTheFirstReconciliation) {
   EXPECT_EQ(ledger.HeldIds("other.com/npu"), Ids{"5"});
 }
 
+TEST(Ledger, WhatIsPreparedCountsAsHeldThoughKubeletListsItNoMore) {
+  Ledger ledger(kLimit);
+  ledger.Presume({});
+  ledger.SetPrepared({{kNpu, "7"}});
+  EXPECT_TRUE(ledger.IsHeld({kNpu, "7"}));
+  EXPECT_FALSE(ledger.IsHeld({kNpu, "8"}));
+
+  ledger.Reconcile({}, {kNpu, "other.com/npu"}, kStart);
+  EXPECT_TRUE(ledger.MayBeInUse({kNpu, "7"}));
+  EXPECT_TRUE(ledger.AnyMayBeInUse(kNpu));
+  EXPECT_FALSE(ledger.AnyMayBeInUse("other.com/npu"));
+
+  ledger.SetPrepared({});
+  EXPECT_FALSE(ledger.MayBeInUse({kNpu, "7"}));
+  EXPECT_FALSE(ledger.AnyMayBeInUse(kNpu));
+}
+
 TEST(Ledger, OnlyWhatIsPresumedCountsAsHeldUntilTheFirstReconciliation) {
   Ledger ledger(kLimit);
   EXPECT_TRUE(ledger.IsHeld({kNpu, "7"}));

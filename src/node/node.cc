@@ -30,6 +30,18 @@ std::vector<Changes> ChangesOf(const std::string& source, std::vector<Transition
   return {{source, std::move(steps), urgency}};
 }
 
+// What is said anew is told at once; what is no more can wait.
+template <class Map, class Note>
+void NoteDifference(const Map& before, const Map& after, Note note) {
+  for (const auto& [key, why] : before) {
+    if (!after.contains(key)) note(key, Urgency::kCanWait);
+  }
+  for (const auto& [key, why] : after) {
+    const auto known = before.find(key);
+    if (known == before.end() || known->second != why) note(key, Urgency::kAtOnce);
+  }
+}
+
 }  // namespace
 
 Node::Node(const Clock& clock, Parameters parameters)
@@ -314,10 +326,13 @@ std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
   if (std::optional<Error> held = HeldElsewhere(device)) return held;
   if (const Error* out = KeptOutBy(device)) return *out;
   if (std::optional<Error> sick = SicknessOf(device)) return sick;
-  const auto own = device_obstacles_.find(device.key);
-  if (own != device_obstacles_.end()) return own->second;
-  const auto obstacle = obstacles_.find(device.key.source);
-  return obstacle == obstacles_.end() ? std::nullopt : std::optional(obstacle->second);
+  const auto own = outstanding_.find(device.key);
+  if (own != outstanding_.end()) return own->second;
+  for (const auto* obstacles : {&obstacles_, &prepare_obstacles_}) {
+    const auto obstacle = obstacles->find(device.key.source);
+    if (obstacle != obstacles->end()) return obstacle->second;
+  }
+  return std::nullopt;
 }
 
 // Whatever its verdict is.
@@ -357,17 +372,28 @@ std::vector<Changes> Node::SetObstacle(const std::string& source, std::optional<
   return ChangesOf(source, {}, true, urgency);
 }
 
-std::vector<Changes> Node::SetDeviceObstacles(DeviceObstacles obstacles) {
+std::vector<Changes> Node::SetPrepared(std::set<DeviceKey, DeviceKeyLess> held,
+                                       DeviceObstacles outstanding,
+                                       std::map<std::string, Error> obstacles) {
   std::map<std::string, Urgency> sources;
-  for (const auto& [key, why] : device_obstacles_) {
-    if (!obstacles.contains(key)) sources[key.source] = Urgency::kCanWait;
+  const auto note = [&](const std::string& source, Urgency urgency) {
+    Urgency& most = sources.try_emplace(source, urgency).first->second;
+    most = std::max(most, urgency);
+  };
+  NoteDifference(outstanding_, outstanding,
+                 [&](const DeviceKey& key, Urgency urgency) { note(key.source, urgency); });
+  NoteDifference(prepare_obstacles_, obstacles, note);
+  // The same hardware in other sources: it is out for that, or no longer.
+  std::vector<DeviceKey> differ;
+  std::ranges::set_symmetric_difference(ledger_.prepared(), held, std::back_inserter(differ),
+                                        DeviceKeyLess());
+  for (const DeviceKey& key : differ) {
+    const Urgency urgency = held.contains(key) ? Urgency::kAtOnce : Urgency::kCanWait;
+    for (const Changes& sharer : SharersOf(key.source)) note(sharer.source, urgency);
   }
-  for (const auto& [key, why] : obstacles) {
-    const auto known = device_obstacles_.find(key);
-    const bool same = known != device_obstacles_.end() && known->second == why;
-    if (!same) sources[key.source] = Urgency::kAtOnce;
-  }
-  device_obstacles_ = std::move(obstacles);
+  outstanding_ = std::move(outstanding);
+  prepare_obstacles_ = std::move(obstacles);
+  ledger_.SetPrepared(std::move(held));
   std::vector<Changes> changes;
   for (const auto& [source, urgency] : sources) {
     Append(changes, ChangesOf(source, {}, true, urgency));

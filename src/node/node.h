@@ -108,9 +108,12 @@ class Node {
   // can.
   std::vector<Changes> SetObstacle(const std::string& source, std::optional<Error> why);
   const std::map<std::string, Error>& obstacles() const { return obstacles_; }
-  // Likewise of these devices, and of no others.
+  // What is prepared for grants, all there is: devices that count as held for that, those of them
+  // that are not back, and sources for which nothing can be prepared.
   using DeviceObstacles = std::map<DeviceKey, Error, DeviceKeyLess>;
-  std::vector<Changes> SetDeviceObstacles(DeviceObstacles obstacles);
+  std::vector<Changes> SetPrepared(std::set<DeviceKey, DeviceKeyLess> held,
+                                   DeviceObstacles outstanding,
+                                   std::map<std::string, Error> obstacles);
   // The source is no longer configured: its devices stay, as gone, for as long as they may be in
   // use, and the same hardware is not offered by another source meanwhile.
   void Retire(const std::string& source);
@@ -232,7 +235,8 @@ class Node {
   std::set<std::string> hardware_sources_;
   std::map<std::string, bool> retired_;  // whether kubelet may still grant of it
   std::map<std::string, Error> obstacles_;
-  DeviceObstacles device_obstacles_;
+  std::map<std::string, Error> prepare_obstacles_;  // by source, as SetPrepared was told; the next too
+  DeviceObstacles outstanding_;
   Cordons cordons_;
   Plans plans_;
   Ledger ledger_;

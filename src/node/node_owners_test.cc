@@ -97,5 +97,21 @@ TEST_F(OwnersTest, AfterARestartItIsOfTheKindThatAContainerHasItBy) {
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kVfio, "0"})), ClaimedBy(kNic, "nic"));
 }
 
+TEST_F(OwnersTest, AfterARestartItIsOfTheKindThatItIsPreparedFor) {
+  Find(kNic);
+  Find(kVfio);
+  RecordedNode next(clock_, {});
+  next.Restore(SavedFacts(), SavedVerdicts());
+  Configure(next);
+  next.ledger().Presume({});
+  next.LookAtRivals();
+
+  next.SetPrepared({{kNic, "0"}});
+  next.LookAtRivals();
+
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kNic, "0"})), std::nullopt);
+  EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kVfio, "0"})), ClaimedBy(kNic, "nic"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -118,6 +118,22 @@ TEST_F(NodeExclusionTest, AfterARestartThoseAreOutOfWhichTheCheckpointHasAnother
             Takes("a", "dummy.com/npu/0"));
 }
 
+TEST_F(NodeExclusionTest, WhatIsPreparedKeepsTheOthersOutThoughNobodyHoldsIt) {
+  node_.SetPrepared({{kSource, "0"}});
+  node_.LookAtRivals();
+
+  EXPECT_EQ(TakeTold(), "bad:dummy.com/other ");
+  EXPECT_EQ(TroubleOf(kOther, "0-a"), Takes("a", "dummy.com/npu/0"));
+  EXPECT_EQ(node_.ledger().inbox()->PutUnlessTaken(
+                kOther, {"0-b"}, clock_.Now(),
+                std::vector<Exclusive>{{.device = {kOther, "0-b"}, .hardware = {"b"}}}),
+            (DeviceKey{kSource, "0"}));
+
+  node_.SetPrepared({});
+  node_.LookAtRivals();
+  EXPECT_EQ(TroubleOf(kOther, "0-a"), std::nullopt);
+}
+
 class NodeBundleTest : public RelationsTest {
  protected:
   NodeBundleTest() {
@@ -185,6 +201,13 @@ TEST_F(NodeComposedTest, WhoHasItHasItsPartsAndItIsNotOutForThat) {
   EXPECT_EQ(TroubleOf(kSource, "1"), Takes("b", "dummy.com/other/0"));
   EXPECT_EQ(TroubleOf(kSource, "2"), std::nullopt);
   EXPECT_EQ(TroubleOf(kOther, "0"), std::nullopt);
+}
+
+TEST_F(NodeComposedTest, ItIsOutWhileAPartIsPrepared) {
+  node_.SetPrepared({{kSource, "1"}});
+  node_.LookAtRivals();
+
+  EXPECT_EQ(TroubleOf(kOther, "0"), Takes("b", "dummy.com/npu/1"));
 }
 
 TEST_F(NodeComposedTest, ItIsOutWhileSomebodyHasAPart) {

@@ -459,22 +459,5 @@ TEST_F(NodeTest, AnObstacleIsOfAllDevicesOfTheSourceThatAreWell) {
   EXPECT_EQ(Trouble("0"), std::nullopt);
 }
 
-TEST_F(NodeTest, AnObstacleOfADeviceIsItsOwn) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
-  node_.Observe(kSource, {Good("0"), Good("1")});
-  TakeTold();
-  const Error why{Reason::kNotUnprepared, "it is not back"};
-  node_.SetDeviceObstacles({{{kSource, "0"}, why}});
-  EXPECT_EQ(TakeTold(), "bad:dummy.com/npu ");
-  node_.SetDeviceObstacles({{{kSource, "0"}, why}});
-  EXPECT_EQ(TakeTold(), "") << "it is told once";
-  EXPECT_EQ(Trouble("0"), why);
-  EXPECT_EQ(Trouble("1"), std::nullopt);
-
-  node_.SetDeviceObstacles({});
-  EXPECT_EQ(TakeTold(), "change:dummy.com/npu ");
-  EXPECT_EQ(Trouble("0"), std::nullopt);
-}
-
 }  // namespace
 }  // namespace tessera

@@ -49,8 +49,9 @@ class RecordedNode : public Node {
   void SetObstacle(const std::string& source, std::optional<Error> why) {
     Record(Node::SetObstacle(source, std::move(why)));
   }
-  void SetDeviceObstacles(DeviceObstacles obstacles) {
-    Record(Node::SetDeviceObstacles(std::move(obstacles)));
+  void SetPrepared(std::set<DeviceKey, DeviceKeyLess> held, DeviceObstacles outstanding = {},
+                   std::map<std::string, Error> obstacles = {}) {
+    Record(Node::SetPrepared(std::move(held), std::move(outstanding), std::move(obstacles)));
   }
   void AdoptCordons(Cordons cordons) { Record(Node::AdoptCordons(std::move(cordons))); }
   void AdoptFalls(const Verdicts& verdicts) { Record(Node::AdoptFalls(verdicts)); }

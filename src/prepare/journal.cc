@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prepare/journal.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
-#include <optional>
+#include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "fraction/binding_store.h"
 #include "fraction/state_mount.h"
 #include "json/json.h"
@@ -15,6 +18,7 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr std::string_view kSuffix = ".json";
+constexpr size_t kEntryLength = 4096;  // a full file system still takes an empty file
 constexpr std::pair<PrepareStep, std::string_view> kSteps[] = {
     {PrepareStep::kPreparing, "preparing"},
     {PrepareStep::kPrepared, "prepared"},
@@ -65,6 +69,17 @@ Result<cdi::Edits> EditsIn(const json::Object& object, std::string_view key) {
   return std::move(document.devices.front().edits);
 }
 
+UnreadPreparation PartsOf(std::string_view text) {
+  UnreadPreparation parts;
+  const Result<json::Value> value = json::Parse(text);
+  const json::Object* object = value ? value->if_object() : nullptr;
+  if (object == nullptr) return parts;
+  parts.resource = json::GetString(*object, "resource").value_or("");
+  parts.devices = TextsIn(*object, "devices").value_or(std::vector<std::string>());
+  parts.hardware = TextsIn(*object, "hardware").value_or(std::vector<std::string>());
+  return parts;
+}
+
 }  // namespace
 
 std::string PreparationText(const Preparation& preparation) {
@@ -77,6 +92,7 @@ std::string PreparationText(const Preparation& preparation) {
                       {"pod", preparation.pod_uid},
                       {"ids", ArrayOf(preparation.share_ids)},
                       {"devices", ArrayOf(preparation.devices)},
+                      {"hardware", ArrayOf(preparation.hardware)},
                       {"boot", preparation.boot_id},
                       {"cdiDirectory", preparation.cdi_dir},
                       {"cdiKind", preparation.cdi_kind},
@@ -89,7 +105,12 @@ std::string PreparationText(const Preparation& preparation) {
 Result<Preparation> ReadPreparation(std::string_view text) {
   const json::Value value = TRY(json::Parse(text));
   const json::Object* object = value.if_object();
-  if (object == nullptr || json::GetInt(*object, "version") != kVersion) {
+  const auto version = object == nullptr ? std::nullopt : json::GetInt(*object, "version");
+  if (version > kVersion) {
+    return Fail(Reason::kStateNewer, "it is of version {}, and this agent reads {}", *version,
+                kVersion);
+  }
+  if (version != kVersion) {
     return Fail(Reason::kStateCorrupt, "it is no entry of what is prepared");
   }
   const auto text_of = [&](std::string_view key) {
@@ -103,6 +124,7 @@ Result<Preparation> ReadPreparation(std::string_view text) {
                    .pod_uid = text_of("pod"),
                    .share_ids = TRY(TextsIn(*object, "ids")),
                    .devices = TRY(TextsIn(*object, "devices")),
+                   .hardware = TRY(TextsIn(*object, "hardware")),
                    .boot_id = text_of("boot"),
                    .cdi_dir = text_of("cdiDirectory"),
                    .cdi_kind = text_of("cdiKind"),
@@ -140,10 +162,19 @@ Result<Journal::Contents> Journal::Read() const {
       contents.entries.push_back(*std::move(entry));
     } else {
       const std::string why = entry ? "it is of another grant" : entry.error().message;
-      contents.unreadable[grant] = {Reason::kStateCorrupt, PathOf(grant) + ": " + why};
+      UnreadPreparation parts = PartsOf(text.value_or(""));
+      parts.why = {Reason::kJournalUnreadable,
+                   PathOf(grant) + " says what is prepared, and cannot be read: " + why};
+      contents.unreadable[grant] = std::move(parts);
     }
   }
   return contents;
+}
+
+Status Journal::Check() const {
+  const std::string probe = directory_ + "/probe";
+  TRY(os::ReplaceFile(probe, std::string(kEntryLength, ' ')));
+  return os::RemoveFile(probe);
 }
 
 Status Journal::Write(const Preparation& preparation) const {
@@ -152,6 +183,27 @@ Status Journal::Write(const Preparation& preparation) const {
 
 Status Journal::Remove(const std::string& grant) const {
   return os::RemoveFile(PathOf(grant));
+}
+
+// An agent alone can undo it, for it knows the devices.
+std::optional<Error> LeftIn(const Journal& journal) {
+  const auto left = journal.Read();
+  if (!left) return left.error();
+  const size_t count = left->entries.size() + left->unreadable.size();
+  if (count == 0) return std::nullopt;
+  std::set<std::string> resources;
+  for (const Preparation& entry : left->entries) resources.insert(entry.resource);
+  for (const auto& [grant, unread] : left->unreadable) resources.insert(unread.resource);
+  resources.erase("");
+  std::string text = fmt::format(
+      "{} not undone yet, of {}: let an agent that has that configured run, without pods that use "
+      "it, until {} is empty; a reboot alone undoes nothing",
+      Count(count, "grant"),
+      resources.empty() ? "unknown resources"
+                        : Join(std::vector<std::string>(resources.begin(), resources.end()), ", "),
+      journal.directory());
+  for (const auto& [grant, unread] : left->unreadable) text += "; " + unread.why.Text();
+  return Error{Reason::kNotUnprepared, std::move(text)};
 }
 
 }  // namespace tessera

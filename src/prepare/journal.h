@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ struct Preparation {
   std::string pod_uid{};
   std::vector<std::string> share_ids{};  // natural order
   std::vector<std::string> devices{};    // their ids, likewise
+  // What they take to themselves, by names that all resources give it alike.
+  std::vector<std::string> hardware{};
   std::string boot_id{};                 // of the kernel that it was prepared under
   std::string cdi_dir{};                 // where the grants' documents are
   std::string cdi_kind{};                // of the CDI devices in them
@@ -42,13 +45,23 @@ struct Preparation {
   bool operator==(const Preparation&) const = default;
 };
 std::string PreparationText(const Preparation& preparation);
-// kStateCorrupt when it is none.
+// kStateCorrupt when it is none, kStateNewer when it is a newer agent's.
 Result<Preparation> ReadPreparation(std::string_view text);
+
+// What an entry says that cannot be read: the devices that it may be about are given to nobody.
+struct UnreadPreparation {
+  Error why;                           // kJournalUnreadable, with the file
+  std::string resource{};              // empty: it may be any
+  std::vector<std::string> devices{};  // empty: they may be all of the resource
+  std::vector<std::string> hardware{};
+  bool operator==(const UnreadPreparation&) const = default;
+};
 
 class Journal {
  public:
   explicit Journal(const std::string& state_dir) : directory_(state_dir + "/prepared") {}
 
+  const std::string& directory() const { return directory_; }
   // Whether there may be an entry.
   bool any() const { return os::Exists(directory_); }
   // Makes the journal this instance's. kStateLocked while another one has it.
@@ -56,17 +69,21 @@ class Journal {
 
   struct Contents {
     std::vector<Preparation> entries{};
-    std::map<std::string, Error> unreadable{};  // why, by the grant
+    std::map<std::string, UnreadPreparation> unreadable{};  // by the grant
   };
   Result<Contents> Read() const;
+  // Whether an entry could be written now.
+  Status Check() const;
   // On the disk when it returns, in the place of what was there.
   Status Write(const Preparation& preparation) const;
   Status Remove(const std::string& grant) const;
-
- private:
   std::string PathOf(const std::string& grant) const;
 
+ private:
   const std::string directory_;
 };
+
+// What is left in it while no agent runs, and who undoes that; nothing: it is empty.
+std::optional<Error> LeftIn(const Journal& journal);
 
 }  // namespace tessera

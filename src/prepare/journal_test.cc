@@ -16,6 +16,7 @@ Preparation Whole() {
           .pod_uid = "uid-1",
           .share_ids = {"0", "1"},
           .devices = {"0", "1"},
+          .hardware = {"slot-0"},
           .boot_id = "a-boot",
           .cdi_dir = "/var/run/cdi",
           .cdi_kind = "fixture.com/grant",
@@ -82,12 +83,63 @@ TEST_F(JournalTest, AnEntryThatCannotBeReadCostsNoOther) {
 
   ASSERT_TRUE(read);
   EXPECT_EQ(read->entries, std::vector{Whole()});
+  const std::string unread = " says what is prepared, and cannot be read: ";
   EXPECT_EQ(read->unreadable,
-            (std::map<std::string, Error>{
+            (std::map<std::string, UnreadPreparation>{
                 {"00000000000000000000000000000003",
-                 {Reason::kStateCorrupt, torn + ": it is no entry of what is prepared"}},
+                 {.why = {Reason::kJournalUnreadable,
+                          torn + unread + "it is no entry of what is prepared"}}},
                 {"00000000000000000000000000000004",
-                 {Reason::kStateCorrupt, other + ": it is of another grant"}}}));
+                 {.why = {Reason::kJournalUnreadable, other + unread + "it is of another grant"},
+                  .resource = "fixture.com/card",
+                  .devices = {"0", "1"},
+                  .hardware = {"slot-0"}}}}));
+}
+
+TEST_F(JournalTest, OfANewerAgentsEntryItIsKnownWhichDevicesItIsAbout) {
+  const auto lock = journal_.Lock();
+  const std::string newer = directory_ + "/prepared/00000000000000000000000000000003.json";
+  ASSERT_TRUE(os::ReplaceFile(newer,
+                              R"({"version": 2, "resource": "fixture.com/card", "devices": ["1"],)"
+                              R"( "files": {"a": "b"}})"));
+
+  const auto read = journal_.Read();
+
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->unreadable,
+            (std::map<std::string, UnreadPreparation>{
+                {"00000000000000000000000000000003",
+                 {.why = {Reason::kJournalUnreadable,
+                          newer + " says what is prepared, and cannot be read: it is of version "
+                                  "2, and this agent reads 1"},
+                  .resource = "fixture.com/card",
+                  .devices = {"1"}}}}));
+}
+
+TEST_F(JournalTest, WhetherAnEntryCouldBeWrittenIsKnownWithoutOne) {
+  const auto lock = journal_.Lock();
+  EXPECT_TRUE(journal_.Check());
+  EXPECT_EQ(os::ListDirectory(journal_.directory()), std::vector<std::string>());
+
+  ASSERT_TRUE(os::RemoveTree(journal_.directory()));
+  EXPECT_EQ(journal_.Check().error().reason, Reason::kNotFound);
+}
+
+TEST_F(JournalTest, WhatIsLeftNamesItsResourcesAndWhoUndoesIt) {
+  const auto lock = journal_.Lock();
+  EXPECT_EQ(LeftIn(journal_), std::nullopt);
+  ASSERT_TRUE(journal_.Write(Whole()));
+  const std::string left =
+      "of fixture.com/card: let an agent that has that configured run, without pods that use it, "
+      "until " +
+      journal_.directory() + " is empty; a reboot alone undoes nothing";
+  EXPECT_EQ(LeftIn(journal_), (Error{Reason::kNotUnprepared, "1 grant not undone yet, " + left}));
+
+  const std::string torn = journal_.PathOf("00000000000000000000000000000003");
+  ASSERT_TRUE(os::ReplaceFile(torn, "{"));
+  const Error why = journal_.Read()->unreadable.begin()->second.why;
+  EXPECT_EQ(LeftIn(journal_), (Error{Reason::kNotUnprepared,
+                                     "2 grants not undone yet, " + left + "; " + why.Text()}));
 }
 
 TEST_F(JournalTest, WhatDoesNotSayWhatIsPreparedIsNoEntry) {

@@ -15,27 +15,27 @@ PreparationKeeper::PreparationKeeper(Surroundings at)
       preparations_(std::make_shared<Preparations>(at_.state_dir, at_.root,
                                                    mailbox_.Bind(&PreparationKeeper::Look))) {}
 
-// Before there is a list: a device that is not back is in none as healthy.
+// The first time before there is a list: a device that is not back is in none as healthy. From then
+// on the loop waits for no disk here.
 void PreparationKeeper::Open(const kubelet::Directories& directories) {
   preparations_->Open(directories.device_plugins());
-  if (!preparations_->any()) return;
+  if (std::exchange(opened_, true) || !preparations_->any()) return;
   const Status loaded = preparations_->Load();
   if (!loaded) log::Warn("what earlier agents have prepared is not known yet", loaded.error());
   Look();
 }
 
 void PreparationKeeper::RemoveForgotten() {
-  if (!preparations_->any()) return;
   at_.workers.Run([preparations = preparations_] { preparations->RemoveForgotten(); });
 }
 
 void PreparationKeeper::Look() {
   const std::optional<Steady> next = preparations_->Tick();
   if (next) next_.Within(std::max(Duration(0), *next - SystemClock().Now()));
-  Outstanding outstanding = preparations_->Outstanding();
-  if (outstanding == outstanding_) return;
-  outstanding_ = std::move(outstanding);
-  at_.outstanding(outstanding_);
+  Preparations::Standing standing = preparations_->standing();
+  if (standing == standing_) return;
+  standing_ = std::move(standing);
+  at_.changed(standing_);
 }
 
 }  // namespace tessera

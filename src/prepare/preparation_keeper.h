@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Has what is prepared for grants looked after in time: containers that wait for too long are
-// refused, what kubelet has forgotten is undone, and the node is told of devices that are not back.
+// refused, what kubelet has forgotten is undone, and the node is told what follows for its devices.
 // Owned by the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
-#include "device/device.h"
 #include "kubelet/root.h"
 #include "os/alarm.h"
 #include "os/files.h"
@@ -23,14 +22,13 @@ namespace tessera {
 
 class PreparationKeeper {
  public:
-  using Outstanding = std::map<DeviceKey, Error, DeviceKeyLess>;
   struct Surroundings {
     os::Loop& loop;
     os::Workers& workers;
     std::string state_dir;
     os::Root root;
-    // Devices that are not back from their last grant, all there are: they have changed.
-    std::function<void(const Outstanding& devices)> outstanding;
+    // What follows for devices and resources, all of it, has changed.
+    std::function<void(const Preparations::Standing& standing)> changed;
   };
   explicit PreparationKeeper(Surroundings at);
 
@@ -39,12 +37,15 @@ class PreparationKeeper {
   const std::shared_ptr<Preparations>& preparations() const { return preparations_; }
   // Kubelet's checkpoint may be another by now.
   void RemoveForgotten();
+  // What only a person mends.
+  const std::vector<Error>& faults() const { return standing_.faults; }
 
  private:
   void Look();
 
   const Surroundings at_;
-  Outstanding outstanding_;  // as it was last told
+  bool opened_ = false;
+  Preparations::Standing standing_;  // as it was last told
   os::Alarm next_;
   os::Mailbox<PreparationKeeper> mailbox_;
   std::shared_ptr<Preparations> preparations_;

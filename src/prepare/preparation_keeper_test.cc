@@ -26,14 +26,16 @@ TEST_F(PreparationsTest, ADeviceThatIsNotBackIsToldBeforeItIsServedAndOnceItIsBa
                             .workers = workers,
                             .state_dir = directory_ + "/state",
                             .root = os::Root(directory_),
-                            .outstanding = [&](const PreparationKeeper::Outstanding& devices) {
+                            .changed = [&](const Preparations::Standing& now) {
+                              const auto& devices = now.outstanding;
                               told.push_back(devices.empty() ? "" : devices.begin()->first.Text());
                               if (devices.empty()) loop.Stop();
                             }});
 
   keeper.Open(kubelet::Directories{directory_});
   EXPECT_EQ(told, std::vector<std::string>{"fixture.com/card/0"});
-  keeper.preparations()->Serve(kCard, backend_);
+  preparations_ = keeper.preparations();
+  Serve(backend_);
   loop.Run();
 
   EXPECT_EQ(told, (std::vector<std::string>{"fixture.com/card/0", ""}));

@@ -2,6 +2,7 @@
 #include "prepare/preparations.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "backend/node_facts.h"
@@ -22,6 +23,22 @@ bool Meet(const A& some, const B& others) {
       some, [&](const std::string& one) { return std::ranges::count(others, one) > 0; });
 }
 
+bool IsOwn(const Preparation& entry, const Preparation& wanted) {
+  return entry.resource == wanted.resource && Meet(entry.grants, wanted.grants);
+}
+
+// Whether the entry keeps a device from being prepared for the other, whose shares it has none of.
+// Shares of one device that are all offered are prepared each for its own grant.
+bool SharesDevice(const Preparation& entry, const Preparation& wanted, const Offer& offer) {
+  if (entry.resource != wanted.resource || !Meet(entry.devices, wanted.devices)) {
+    return Meet(entry.hardware, wanted.hardware);
+  }
+  return entry.share_ids.empty() ||
+         !std::ranges::all_of(entry.share_ids, [&](const std::string& id) {
+           return offer.shares.Find(id) != nullptr;
+         });
+}
+
 cdi::Document DocumentOf(const std::string& kind, const std::string& grant, cdi::Edits edits) {
   return cdi::Tidy({.kind = kind, .devices = {{.name = grant, .edits = std::move(edits)}}});
 }
@@ -33,56 +50,41 @@ void Preparations::Open(const std::string& device_plugins) {
   checkpoint_ = std::make_shared<CheckpointFile>(device_plugins + "/" + kubelet::kCheckpointFile);
 }
 
+bool Preparations::IsLoaded() const {
+  const MutexLock lock(mutex_);
+  return lock_.has_value();
+}
+
+// Disks are waited for without mutex_, which the loop's thread takes.
 Status Preparations::Load() {
+  const MutexLock loading(loading_);
+  if (IsLoaded()) return {};
+  os::FileLock taken = TRY(journal_.Lock());
+  const std::string boot_id = TRY(os::ReadBootId());
+  Journal::Contents contents = TRY(journal_.Read());
+  for (const auto& [grant, unread] : contents.unreadable) {
+    log::LogError("what is prepared for a grant is not known, and not undone", unread.why,
+                  {{"grant", grant}});
+  }
   {
     const MutexLock lock(mutex_);
-    if (lock_) return {};
-    std::optional<os::FileLock> taken(TRY(journal_.Lock()));
-    boot_id_ = TRY(os::ReadBootId());
-    Journal::Contents contents = TRY(journal_.Read());
+    boot_id_ = boot_id;
     for (Preparation& entry : contents.entries) {
       Item item{.entry = std::move(entry)};
       if (item.entry.step == PrepareStep::kUnpreparing) {
         item.trouble = Error{Reason::kNotUnprepared,
                              "it is not back from its last container: the agent ended meanwhile"};
-      } else if (item.entry.boot_id != boot_id_) {
+      } else if (item.entry.boot_id != boot_id) {
         item.entry.step = PrepareStep::kPreparing;
       }
       std::string grant = item.entry.grant;
       items_.emplace(std::move(grant), std::move(item));
     }
     unreadable_ = std::move(contents.unreadable);
-    for (const auto& [grant, why] : unreadable_) {
-      log::LogError("what is prepared for a grant is not known, and not undone", why,
-                    {{"grant", grant}});
-    }
-    lock_ = std::move(taken);
+    lock_.emplace(std::move(taken));
   }
   changed_();
   return {};
-}
-
-void Preparations::Serve(const std::string& resource, std::shared_ptr<Backend> backend) {
-  Retire(resource);
-  const Preparer* preparer = backend->preparer();
-  if (preparer == nullptr) return;
-  const std::string name = preparer->name();
-  {
-    const MutexLock lock(mutex_);
-    served_[{resource, name}] = {.backend = std::move(backend)};
-    for (auto& [grant, item] : items_) {
-      const bool its = item.entry.resource == resource && item.entry.preparer == name;
-      if (its && !item.busy) item.next = clock_.Now();
-    }
-  }
-  changed_();
-}
-
-void Preparations::Retire(const std::string& resource) {
-  const MutexLock lock(mutex_);
-  for (auto& [key, served] : served_) {
-    if (key.first == resource) served.current = false;
-  }
 }
 
 void Preparations::Begin(Start start) {
@@ -92,7 +94,7 @@ void Preparations::Begin(Start start) {
   const std::string about =
       start.binding.offer.resource + ": device " + Join((*job)->entry.devices, ",");
   auto call = std::make_shared<Call>();
-  call->deadline = clock_.Now() + kDeadline;
+  call->deadline = start.called.value_or(clock_.Now()) + kDeadline;
   call->wanted = std::move(start.wanted);
   call->done = std::move(start.done);
   call->about = about;
@@ -105,8 +107,8 @@ void Preparations::Begin(Start start) {
   workers_.Run([self = shared_from_this(), job = *job] { self->Run(*job); });
 }
 
-// Sorted, so that they are the same whenever this is asked.
-Result<std::set<std::string>> Preparations::GrantsOf(const Start& start, std::string& pod_uid) {
+// The grants sorted, so that they are the same whenever this is asked.
+Result<Preparations::Named> Preparations::NamedFor(const Start& start) {
   const std::string& resource = start.binding.offer.resource;
   std::shared_ptr<CheckpointFile> checkpoint;
   {
@@ -125,66 +127,57 @@ Result<std::set<std::string>> Preparations::GrantsOf(const Start& start, std::st
     return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}",
                 resource, Join(start.share_ids, ","));
   }
-  std::set<std::string> grants;
+  Named named;
+  for (const HeldGrant& one : (*held)->all()) named.live.insert(one.prepared);
   for (const HeldGrant* one : some) {
     if (!IsGrantName(one->prepared)) continue;
-    grants.insert(one->prepared);
-    pod_uid = one->pod_uid;
+    named.grants.insert(one->prepared);
+    named.pod_uid = one->pod_uid;
   }
-  return grants;
+  return named;
 }
 
 // Null: there is nothing left to be done.
 Result<std::shared_ptr<Preparations::Job>> Preparations::Claim(const Start& start) {
   TRY(Load());
-  const std::string& resource = start.binding.offer.resource;
   const auto job = std::make_shared<Job>();
   Preparation& entry = job->entry;
-  const std::set<std::string> grants = TRY(GrantsOf(start, entry.pod_uid));
-  if (grants.empty()) return nullptr;
+  const Named named = TRY(NamedFor(start));
+  if (named.grants.empty()) return nullptr;
+  entry.grant = *named.grants.begin();
+  entry.grants.assign(named.grants.begin(), named.grants.end());
+  entry.pod_uid = named.pod_uid;
   const Status described = Describe(start, *job);
   std::optional<Preparation> prepared;
   bool is_news = false;
   {
     const MutexLock lock(mutex_);
-    for (const std::string& grant : grants) {
-      if (const auto why = unreadable_.find(grant); why != unreadable_.end()) {
-        return Fail(why->second);
-      }
+    for (const std::string& grant : entry.grants) {
+      const auto unread = unreadable_.find(grant);
+      if (unread != unreadable_.end()) return Fail(unread->second.why);
     }
-    std::vector<Item*> met;
-    for (auto& [grant, item] : items_) {
-      if (item.entry.resource != resource) continue;
-      const bool own = Meet(item.entry.grants, grants);
-      if (!own && !Meet(item.entry.share_ids, start.share_ids)) continue;
-      if (item.busy) {
-        return Fail(item.entry.step == PrepareStep::kUnpreparing ? Reason::kNotUnprepared
-                                                                 : Reason::kPrepareTimedOut,
-                    "{}: device {} is still being {}", resource, Join(item.entry.devices, ","),
-                    item.entry.step == PrepareStep::kUnpreparing
-                        ? "brought back from an earlier container"
-                        : "made ready");
-      }
-      met.push_back(&item);
-      if (own && item.entry.step == PrepareStep::kPrepared) prepared = item.entry;
-    }
-    if (prepared) {
-      for (const std::string& grant : grants) {
+    const auto own = std::ranges::find_if(items_, [&](const auto& one) {
+      const Item& item = one.second;
+      return IsOwn(item.entry, entry) && item.entry.step == PrepareStep::kPrepared && !item.busy;
+    });
+    if (own != items_.end()) {
+      prepared = own->second.entry;
+      for (const std::string& grant : entry.grants) {
         if (std::ranges::count(prepared->grants, grant) > 0) continue;
         prepared->grants.push_back(grant);
         is_news = true;
       }
-      items_.at(prepared->grant).busy = true;
+      own->second.busy = true;
     } else {
+      TRY(CheckReadable(entry));
+      const std::vector<Item*> former = TRY(InTheWay(start, entry, named));
       if (!described) return Fail(described.error());
-      entry.grant = *grants.begin();
-      entry.grants.assign(grants.begin(), grants.end());
       entry.boot_id = boot_id_;
-      for (Item* item : met) {
+      for (Item* item : former) {
         item->busy = true;
         job->former.push_back(item->entry.grant);
       }
-      if (met.empty()) items_.emplace(entry.grant, Item{.entry = entry, .busy = true});
+      if (former.empty()) items_.emplace(entry.grant, Item{.entry = entry, .busy = true});
     }
   }
   if (!prepared) return job;
@@ -192,10 +185,64 @@ Result<std::shared_ptr<Preparations::Job>> Preparations::Claim(const Start& star
   return nullptr;
 }
 
-// All that needs the offer.
+Status Preparations::CheckReadable(const Preparation& wanted) const {
+  for (const auto& [grant, unread] : unreadable_) {
+    const bool of_it = unread.resource == wanted.resource &&
+                       (unread.devices.empty() || Meet(unread.devices, wanted.devices));
+    if (unread.resource.empty() || of_it || Meet(unread.hardware, wanted.hardware)) {
+      return Fail(unread.why);
+    }
+  }
+  return {};
+}
+
+// A share that kubelet grants anew is nobody else's any more. Of a device it does not say that:
+// other shares of it may be another container's, under the names that they had before.
+Result<std::vector<Preparations::Item*>> Preparations::InTheWay(const Start& start,
+                                                                const Preparation& wanted,
+                                                                const Named& named) {
+  std::vector<Item*> met;
+  for (auto& [grant, item] : items_) {
+    const Preparation& entry = item.entry;
+    const bool same_shares = entry.resource == wanted.resource &&
+                             (IsOwn(entry, wanted) || Meet(entry.share_ids, wanted.share_ids));
+    if (!same_shares && !SharesDevice(entry, wanted, start.binding.offer)) continue;
+    if (item.busy) {
+      const bool undone = entry.step == PrepareStep::kUnpreparing;
+      return Fail(undone ? Reason::kNotUnprepared : Reason::kPrepareTimedOut,
+                  "{}: device {} is still being {}", entry.resource, Join(entry.devices, ","),
+                  undone ? "brought back from an earlier container" : "made ready");
+    }
+    if (!same_shares && Meet(entry.grants, named.live)) {
+      return Fail(Reason::kNotUnprepared,
+                  "{}: device {} is another container's until pod {} has ended, which has {} of {}",
+                  wanted.resource, Join(wanted.devices, ","), entry.pod_uid,
+                  Join(entry.share_ids, ","), entry.resource);
+    }
+    met.push_back(&item);
+  }
+  return met;
+}
+
+std::vector<std::string> Preparations::HardwareOf(const Device& device,
+                                                  const Preparation& entry) const {
+  std::vector<std::string> hardware = device.traits->takes;
+  const MutexLock lock(mutex_);
+  const auto served = served_.find({entry.resource, entry.preparer});
+  if (served != served_.end() && served->second.ids_are_of_hardware) {
+    hardware.push_back(device.key.id);
+  }
+  return hardware;
+}
+
+// What needs the offer comes last, and may fail.
 Status Preparations::Describe(const Start& start, Job& job) const {
   const Binding& binding = start.binding;
   const Offer& offer = binding.offer;
+  job.entry.resource = offer.resource;
+  job.entry.preparer = start.backend->preparer()->name();
+  job.entry.share_ids = start.share_ids;
+  std::ranges::sort(job.entry.share_ids, NaturalLess());
   if (start.undescribed) {
     return Fail(Reason::kNotChecked,
                 "{}: what containers need of the driver has not been found yet since the agent "
@@ -217,19 +264,16 @@ Status Preparations::Describe(const Start& start, Job& job) const {
     const Device& device = offer.devices[position];
     job.devices.push_back(device);
     job.entry.devices.push_back(device.key.id);
+    std::ranges::copy(HardwareOf(device, job.entry), std::back_inserter(job.entry.hardware));
     cdi::Append(CdiEditsOf(device, binding.rendering, binding.described), job.base);
   }
-  job.entry.resource = offer.resource;
-  job.entry.preparer = start.backend->preparer()->name();
-  job.entry.share_ids = start.share_ids;
-  std::ranges::sort(job.entry.share_ids, NaturalLess());
   job.entry.cdi_dir = binding.cdi_dir;
   job.entry.cdi_kind = GrantCdiKind(binding.rendering);
   return {};
 }
 
 Status Preparations::Confirm(Preparation entry, bool is_news) {
-  Status confirmed = is_news ? journal_.Write(entry) : Status();
+  Status confirmed = is_news ? Wrote(journal_.Write(entry)) : Status();
   if (confirmed) confirmed = PutDocuments(entry);
   const MutexLock lock(mutex_);
   Item& item = items_.at(entry.grant);
@@ -271,7 +315,7 @@ Status Preparations::Prepare(const Job& job) {
   Preparation entry = job.entry;
   const auto late =
       Fail(Reason::kPrepareTimedOut, "{} was not made ready in time", job.call->about);
-  Status status = IsWanted(*job.call) ? journal_.Write(entry) : late;
+  Status status = IsWanted(*job.call) ? Wrote(journal_.Write(entry)) : late;
   if (!status) {
     (void)journal_.Remove(entry.grant);
     Leave(entry.grant, true);
@@ -309,7 +353,7 @@ Status Preparations::Prepare(const Job& job) {
   return status;
 }
 
-Status Preparations::Keep(const Job& job, Prepared prepared, Preparation& entry) const {
+Status Preparations::Keep(const Job& job, Prepared prepared, Preparation& entry) {
   entry.prepared = std::move(prepared);
   cdi::Edits edits = job.base;
   cdi::Append(entry.prepared.edits, edits);
@@ -326,7 +370,7 @@ Status Preparations::Keep(const Job& job, Prepared prepared, Preparation& entry)
                 job.call->about, read.error().message);
   }
   entry.step = PrepareStep::kPrepared;
-  const Status written = journal_.Write(entry);
+  const Status written = Wrote(journal_.Write(entry));
   if (!written) entry.step = PrepareStep::kPreparing;
   return written;
 }
@@ -346,10 +390,10 @@ void Preparations::Answer(Call& call, Status status) {
   if (done) done(std::move(status));
 }
 
-Status Preparations::PutDocuments(const Preparation& entry) const {
+Status Preparations::PutDocuments(const Preparation& entry) {
   for (const std::string& grant : entry.grants) {
-    TRY(PutCdiDocument(entry.cdi_dir + "/" + GrantFileName(grant),
-                       cdi::Text(DocumentOf(entry.cdi_kind, grant, entry.edits))));
+    TRY(Wrote(PutCdiDocument(entry.cdi_dir + "/" + GrantFileName(grant),
+                             cdi::Text(DocumentOf(entry.cdi_kind, grant, entry.edits)))));
   }
   return {};
 }

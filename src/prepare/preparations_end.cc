@@ -14,6 +14,13 @@ namespace {
 
 constexpr char kNotBack[] = "it is not back from its last container: ";
 
+Status UndoneByNobody(const Preparation& entry) {
+  return Fail(Reason::kNotUnprepared,
+              "nothing that is configured undoes what '{}' has prepared: configure {} as it was "
+              "until that is done",
+              entry.preparer, entry.resource);
+}
+
 void TellStuck(const Preparation& entry, const Error& why) {
   log::Warn("what was prepared for a grant is not undone", why,
             {{"resource", entry.resource},
@@ -71,8 +78,7 @@ std::shared_ptr<Backend> Preparations::BackendFor(const Preparation& entry) cons
 Status Preparations::UndoBy(const Preparation& entry) {
   const std::shared_ptr<Backend> backend = BackendFor(entry);
   if (backend == nullptr) {
-    return Fail(Reason::kUnavailable, "nothing that is configured undoes what '{}' has prepared",
-                entry.preparer);
+    return UndoneByNobody(entry);
   }
   return backend->preparer()->Unprepare({.grant = entry.grant,
                                          .pod_uid = entry.pod_uid,
@@ -111,6 +117,7 @@ std::optional<Steady> Preparations::Tick() {
   {
     const MutexLock lock(mutex_);
     const Steady now = clock_.Now();
+    next = LookWhenDue(now);
     for (const auto& call : calls_) {
       if (call->deadline <= now) {
         late.push_back(call);
@@ -121,7 +128,7 @@ std::optional<Steady> Preparations::Tick() {
     for (auto& [grant, item] : items_) {
       if (item.entry.step != PrepareStep::kUnpreparing) continue;
       // One whose resource is not served yet is due as soon as it is.
-      if (!item.busy && !served_.contains({item.entry.resource, item.entry.preparer})) continue;
+      if (!item.busy && !IsServed(item.entry)) continue;
       if (!item.busy && item.next <= now) UndoSoon(grant, item);
       if (!item.busy) {
         look_at(item.next);
@@ -143,8 +150,48 @@ std::optional<Steady> Preparations::Tick() {
   return next;
 }
 
+// Of a resource that was taken out of the configuration nobody is heard of otherwise while kubelet
+// names the container.
+void Preparations::TellUnserved() {
+  std::vector<Preparation> unserved;
+  {
+    const MutexLock lock(mutex_);
+    for (auto& [grant, item] : items_) {
+      const bool served = IsServed(item.entry);
+      if (!served && !item.told_unserved) unserved.push_back(item.entry);
+      item.told_unserved = !served;
+    }
+  }
+  for (const Preparation& entry : unserved) {
+    log::Warn("what is prepared for a grant cannot be undone", UndoneByNobody(entry).error(),
+              {{"resource", entry.resource},
+               {"grant", entry.grant},
+               {"uid", entry.pod_uid},
+               {"devices", Join(entry.devices, ",")}});
+  }
+}
+
+// A person has removed the file.
+void Preparations::ForgetUnreadable() {
+  std::map<std::string, UnreadPreparation> unreadable;
+  {
+    const MutexLock lock(mutex_);
+    unreadable = unreadable_;
+  }
+  std::erase_if(unreadable,
+                [this](const auto& one) { return os::Exists(journal_.PathOf(one.first)); });
+  if (unreadable.empty()) return;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [grant, unread] : unreadable) unreadable_.erase(grant);
+  }
+  changed_();
+}
+
 void Preparations::RemoveForgotten() {
-  if (!Load()) return;
+  if (!any() || !Load()) return;
+  ForgetUnreadable();
+  TellUnserved();
   std::shared_ptr<CheckpointFile> checkpoint;
   std::vector<std::shared_ptr<Backend>> ended;  // without the mutex
   {
@@ -185,23 +232,6 @@ void Preparations::RemoveForgotten() {
     if (!item.forgotten) item.forgotten = now;
     if (now - *item.forgotten >= kForgotten) UndoSoon(grant, item);
   }
-}
-
-std::map<DeviceKey, Error, DeviceKeyLess> Preparations::Outstanding() const {
-  std::map<DeviceKey, Error, DeviceKeyLess> outstanding;
-  const MutexLock lock(mutex_);
-  for (const auto& [grant, item] : items_) {
-    if (!item.trouble) continue;
-    for (const std::string& device : item.entry.devices) {
-      outstanding.insert_or_assign({.source = item.entry.resource, .id = device}, *item.trouble);
-    }
-  }
-  return outstanding;
-}
-
-bool Preparations::AnyLeft() const {
-  const MutexLock lock(mutex_);
-  return !items_.empty();
 }
 
 }  // namespace tessera

@@ -3,7 +3,6 @@
 
 #include <latch>
 
-#include "base/told_test.h"
 #include "prepare/preparations_under_test.h"
 
 namespace tessera {
@@ -329,22 +328,6 @@ TEST_F(PreparationsTest, AfterARebootNothingIsPrepared) {
   EXPECT_EQ(backend_->Calls(), kUnprepared + ", prepare 0");
 }
 
-TEST_F(PreparationsTest, AnEntryThatCannotBeReadRefusesItsContainerAlone) {
-  Hold("uid-1", "app", {"0"}, kOne);
-  Hold("uid-2", "app", {"1"}, kOther);
-  EXPECT_EQ(Start({"0"}), "");
-  End();
-  EXPECT_TRUE(os::ReplaceFile(EntryPath(kOne), "{"));
-  Told told;
-  Begin();
-
-  EXPECT_TRUE(Start({"0"}).starts_with("state-corrupt: " + EntryPath(kOne) + ": "));
-  EXPECT_EQ(Start({"1"}), "");
-  EXPECT_TRUE(told.text().starts_with(
-      "ERROR what is prepared for a grant is not known, and not undone grant=" + std::string(kOne)))
-      << told.text();
-}
-
 // What is undone.
 
 TEST_F(PreparationsTest, WhatIsNotUndoneIsTriedAgainEverLessOftenAndKeepsNoOtherUp) {
@@ -462,9 +445,10 @@ TEST_F(PreparationsTest, OnlyAPreparerOfThatNameUndoesIt) {
   EXPECT_EQ(backend_->Calls(), "");
   EXPECT_EQ(Outstanding(),
             "fixture.com/card/0: not-unprepared: it is not back from its last container: nothing "
-            "that is configured undoes what 'slot' has prepared\n");
+            "that is configured undoes what 'slot' has prepared: configure fixture.com/card as it "
+            "was until that is done\n");
   Settle();
-  preparations_->Serve(kCard, slot);
+  Serve(slot);
   preparations_->Tick();
   AwaitNothingLeft();
   EXPECT_EQ(slot->Calls(), kUnprepared);

@@ -10,11 +10,13 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "config/schema/config.h"
 #include "fraction/grant_binder_under_test.h"
 #include "prepare/preparations.h"
 #include "prepare/preparing_kind_test.h"
@@ -45,7 +47,13 @@ class PreparationsTest : public testing::Test {
         },
         clock_);
     preparations_->Open(directory_ + "/kubelet");
-    preparations_->Serve(kCard, backend_);
+    Serve(backend_);
+  }
+  void Serve(const std::shared_ptr<Backend>& backend, const std::string& resource = kCard,
+             const Kind& kind = PreparingKind()) {
+    config::Resource configured;
+    configured.name = resource;
+    preparations_->Serve(configured, kind, backend, directory_ + "/cdi");
   }
   void End() {
     Settle();
@@ -60,11 +68,11 @@ class PreparationsTest : public testing::Test {
     Begin();
   }
   void Hold(const std::string& pod, const std::string& container, std::vector<std::string> ids,
-            const std::string& grant) {
+            const std::string& grant, const std::string& resource = kCard) {
     checkpoint_.entries.push_back(
         {.pod_uid = pod,
          .container = container,
-         .resource = kCard,
+         .resource = resource,
          .ids_by_numa = {{"-1", std::move(ids)}},
          .allocate_response = Field(4, Field(1, kPreparedAnnotation) + Field(2, grant))});
     Save();
@@ -86,6 +94,7 @@ class PreparationsTest : public testing::Test {
                                       .described = nullptr},
                           .backend = backend_,
                           .share_ids = std::move(ids),
+                          .called = called_,
                           .wanted = std::move(wanted),
                           .done = [done](Status status) { done->set_value(std::move(status)); }});
     return done->get_future();
@@ -135,9 +144,26 @@ class PreparationsTest : public testing::Test {
   }
   std::string Outstanding() const {
     std::string all;
-    for (const auto& [key, why] : preparations_->Outstanding()) {
+    for (const auto& [key, why] : preparations_->standing().outstanding) {
       all += fmt::format("{}: {}: {}\n", key.Text(), ReasonName(why.reason), why.message);
     }
+    return all;
+  }
+  std::string Obstacles() const {
+    std::string all;
+    for (const auto& [resource, why] : preparations_->standing().obstacles) {
+      all += fmt::format("{}: {}: {}\n", resource, ReasonName(why.reason), why.message);
+    }
+    return all;
+  }
+  std::string Held() const {
+    std::string all;
+    for (const DeviceKey& key : preparations_->standing().held) all += key.Text() + " ";
+    return all;
+  }
+  std::string Faults() const {
+    std::string all;
+    for (const Error& fault : preparations_->standing().faults) all += fault.message + "\n";
     return all;
   }
 
@@ -147,6 +173,7 @@ class PreparationsTest : public testing::Test {
   std::condition_variable changed_;
   Offer offer_ = TwoCards();
   Rendering rendering_;
+  std::optional<Steady> called_;  // by kubelet; none: as it is begun
   kubelet::Checkpoint checkpoint_;
   std::shared_ptr<PreparingBackend> backend_ = std::make_shared<PreparingBackend>();
   std::shared_ptr<Preparations> preparations_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/kind.h"
 #include "backend/preparer.h"
 #include "share/share.h"
 
@@ -20,17 +21,25 @@ namespace tessera {
 
 inline constexpr char kCard[] = "fixture.com/card";
 
-inline Offer TwoCards(Policy policy = {}) {
+inline Kind PreparingKind() {
+  Kind kind;
+  kind.prepares = [](const config::Resource&) { return true; };
+  return kind;
+}
+
+inline Offer TwoCards(Policy policy = {}, const std::string& resource = kCard,
+                      DeviceTraits traits = {}) {
   Inventory inventory;
   for (const char* id : {"0", "1"}) {
     Device device;
-    device.key = {kCard, id};
+    device.key = {resource, id};
+    device.traits = traits;
     device.visible_as = id;
     device.nodes = {{.host_path = fmt::format("/dev/card{}", id),
                      .container_path = fmt::format("/dev/card{}", id)}};
     inventory.devices.push_back(device);
   }
-  return Divide(kCard, {policy}, inventory, kCard,
+  return Divide(resource, {policy}, inventory, resource,
                 [](const Device&) { return std::optional<Error>(); });
 }
 
