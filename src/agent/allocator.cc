@@ -10,7 +10,6 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "fraction/chosen_shares.h"
-#include "fraction/pod_match.h"
 
 namespace tessera::agent {
 namespace {
@@ -79,13 +78,8 @@ void Allocator::Allocate(const std::vector<std::string>& ids,
 
 Result<FractionMatch> Allocator::Match(const Allocation& allocation, Duration within) const {
   const Snapshot& snapshot = *allocation.snapshot;
-  return context_->claims.Claim(
-      resource_,
-      [&](std::span<const PodPtr> pods, const ContainerClaims::Answered& answered) {
-        return MatchPod(pods, answered, *snapshot.offer, *snapshot.rendering.fractions,
-                        allocation.ids);
-      },
-      within);
+  return context_->claims.ClaimFor(*snapshot.offer, *snapshot.rendering.fractions, allocation.ids,
+                                   within);
 }
 
 // `match`: where it is needed.

@@ -13,10 +13,10 @@
 
 #include "backend/backend.h"
 #include "base/mutex.h"
+#include "binding/refusals.h"
 #include "choose/choose.h"
 #include "fraction/bind_context.h"
 #include "fraction/grant_binder.h"
-#include "fraction/refusals.h"
 #include "grant/grant.h"
 #include "http/metrics.h"
 #include "kubelet/plugin_server.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "agent/served_resource.h"
-#include "fraction/binding_store.h"
+#include "binding/binding_store.h"
 #include "fraction/grant_tally.h"
 #include "json/json.h"
 #include "node/node.h"

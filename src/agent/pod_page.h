@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
+#include "binding/binding_store.h"
 #include "fraction/bind_context.h"
-#include "fraction/binding_store.h"
 #include "json/json.h"
 #include "ledger/ledger.h"
 

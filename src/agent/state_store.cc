@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "base/log.h"
-#include "fraction/state_mount.h"
+#include "binding/state_mount.h"
 #include "os/files.h"
 
 namespace tessera::agent {

@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "fraction/binding_store.h"
+#include "binding/binding_store.h"
 #include "os/thread.h"
 #include "region/file.h"
 

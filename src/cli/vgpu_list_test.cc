@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "fraction/binding_store.h"
+#include "binding/binding_store.h"
 #include "os/fd.h"
 #include "os/waiting_test.h"
 #include "region/region_test.h"

@@ -3,16 +3,16 @@
 // kubelet's calls and the API server's thread may still be in it. Any thread.
 #pragma once
 
-#include "fraction/bind_events.h"
-#include "fraction/container_claims.h"
-#include "fraction/pod_cache.h"
+#include "binding/bind_events.h"
+#include "binding/pod_cache.h"
+#include "matched/matched_grants.h"
 
 namespace tessera {
 
 struct BindContext {
   PodCache pods;
   BindEvents events{pods};
-  ContainerClaims claims{pods, events};
+  MatchedGrants claims{pods, events};
 
   // A pod is no longer this node's.
   void Remove(const kube::Pod& pod) {

@@ -14,8 +14,8 @@
 #include "fraction/grant_trouble.h"
 #include "fraction/leftovers.h"
 #include "fraction/library_files.h"
-#include "fraction/mount_sources.h"
 #include "limiter/contract.h"
+#include "matched/matched_grants.h"
 #include "os/fd.h"
 #include "os/tree.h"
 
@@ -209,7 +209,7 @@ Status MakeGrantFiles(const os::Root& root, const FractionRules& fractions, cons
     TRY(PutNoLimits(root, fractions, name, record));
     TRY(MakeRegion(root, fractions, name, record));
   }
-  TRY(CheckMountSources(root, answer));
+  TRY(CheckMatchedMounts(root, answer));
   return record.gate.empty() ? Status() : MakeGate(root.Path(record.gate));
 }
 

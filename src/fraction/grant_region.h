@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "fraction/binding_store.h"
+#include "binding/binding_store.h"
 #include "grant/grant.h"
 #include "os/files.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
-#include "fraction/binding_store.h"
+#include "binding/binding_store.h"
 #include "os/files.h"
 
 namespace tessera {

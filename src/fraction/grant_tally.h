@@ -10,9 +10,9 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "binding/binding_store.h"
+#include "binding/held_grants.h"
 #include "fraction/bind_context.h"
-#include "fraction/binding_store.h"
-#include "fraction/held_grants.h"
 #include "placement/capacity.h"
 
 namespace tessera {

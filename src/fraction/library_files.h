@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "binding/binding_store.h"
 #include "config/schema/config.h"
-#include "fraction/binding_store.h"
 #include "os/files.h"
 
 namespace tessera {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "fraction/grant_match.h"
-#include "fraction/pod_match.h"
+#include "binding/container_match.h"
 #include "hami/pod_placement.h"
+#include "matched/matched_grants.h"
 #include "share/share.h"
 
 namespace tessera {
@@ -51,7 +51,7 @@ Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& 
                 held.resource, Brief(held.name));
   }
   TRY(CheckAlone(held));
-  TRY(CheckOwner(held));
+  TRY(CheckMatchedOwner(held));
   if (const BindingRecordPtr record = TRY(Find(held.name))) {
     const bool pod = record->pod_uid == held.pod_uid || IsPodName(record->pod_uid);
     const bool same =
@@ -173,7 +173,7 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
                        .fitted = fitted,
                        .ids = held.ids};
   if (!held.matched) return record;
-  TRY(CheckMatch(held.answer, binding.offer, fractions, record));
+  TRY(CheckMatchedAnswer(held, binding.offer, fractions, record));
   record.gate = GateOf(fractions, held.name);
   return record;
 }

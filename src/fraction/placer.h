@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "fraction/binding_store.h"
-#include "fraction/held_grants.h"
-#include "fraction/pod_cache.h"
+#include "binding/binding_store.h"
+#include "binding/held_grants.h"
+#include "binding/pod_cache.h"
 #include "grant/cdi_document.h"
 #include "grant/fraction.h"
 #include "grant/grant.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "fraction/binding_store.h"
-#include "fraction/state_mount.h"
+#include "binding/binding_store.h"
+#include "binding/state_mount.h"
 #include "json/json.h"
 
 namespace tessera {

@@ -33,8 +33,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "binding/held_grants.h"
 #include "device/device.h"
-#include "fraction/held_grants.h"
 #include "fraction/placer.h"
 #include "os/files.h"
 #include "os/lock.h"
@@ -79,7 +79,7 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
     Binding binding;  // what it refers to lives until Begin returns
     std::shared_ptr<Backend> backend;
     std::vector<std::string> share_ids;
-    bool undescribed = false;  // the kind has not said yet what CDI documents are to have
+    bool undescribed = false;        // the kind has not said yet what CDI documents are to have
     std::optional<Steady> called{};  // when kubelet did; none: now
     std::function<bool()> wanted;
     std::function<void(Status)> done;
@@ -88,8 +88,8 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   // written, when `done` is called, by any thread and once. What is prepared already is not
   // prepared again. Those of a plugin that was here before have no name, and are as they are.
   // kGrantUnknown where kubelet knows of none, kNotPrepared, kPrepareTimedOut, kNotUnprepared where
-  // the devices are not back from an earlier grant, kJournalUnreadable where it is not known whether
-  // they are, kStateLocked where another instance prepares.
+  // the devices are not back from an earlier grant, kJournalUnreadable where it is not known
+  // whether they are, kStateLocked where another instance prepares.
   void Begin(Start start);
 
   // Refuses containers that have waited for too long, and has undone what is due. When it is to be

@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "fraction/bind_events.h"
+#include "binding/bind_events.h"
 #include "hami/pod_devices.h"
 #include "hami/protocol/hami_lock.h"
 #include "json/json.h"

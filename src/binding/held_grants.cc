@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/held_grants.h"
+#include "binding/held_grants.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "fraction/grant_match.h"
 #include "grant/grant.h"
 
 namespace tessera {
@@ -64,7 +63,7 @@ HeldGrant HeldBy(std::string pod_uid, std::string container, std::string resourc
                  .name = Annotation(answer, kGrantAnnotation),
                  .parts = tessera::ReadParts(parts),
                  .asked = parts == kPartsAsked,
-                 .matched = IsMatched(answer),
+                 .matched = answer.annotations.contains(kPodAnnotation),
                  .prepared = Annotation(answer, kPreparedAnnotation)};
   if (!held.name.empty()) held.answer = std::move(answer);
   return held;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/binding_store.h"
+#include "binding/binding_store.h"
 
 #include <gtest/gtest.h>
 

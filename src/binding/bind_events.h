@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/mutex.h"
-#include "fraction/pod_cache.h"
-#include "fraction/refusal_history.h"
+#include "binding/pod_cache.h"
+#include "binding/refusal_history.h"
 #include "grant/fraction.h"
 #include "placement/placement.h"
 

@@ -27,7 +27,7 @@ struct HeldGrant {
   std::string name{};                            // of its grant; empty: it has none
   std::optional<std::vector<Fraction>> parts{};  // that Allocate said it has
   bool asked = false;                            // or that it has what its pod asks for
-  bool matched = false;                          // it was said whose it is (grant_match.h)
+  bool matched = false;                          // it was said whose it is (matched/)
   std::string prepared{};  // the name of its grant where devices are prepared for that
   Grant answer{};          // as kubelet keeps it; empty where it has no name
 

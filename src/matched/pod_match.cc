@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/pod_match.h"
+#include "matched/pod_match.h"
 
 #include <fmt/core.h>
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/quote.h"
+#include "binding/container_match.h"
 #include "hami/pod_placement.h"
 
 namespace tessera {
@@ -35,11 +36,6 @@ std::optional<std::string> NextOf(const kube::Pod& pod, const RequestRules& rule
 
 std::string Name(const Meant& one) {
   return fmt::format("container {} of pod {}", one.container, one.pod->FullName());
-}
-
-// A name in a directory, that leads nowhere else.
-bool IsFileName(std::string_view name) {
-  return !name.empty() && !name.starts_with('.') && name.find('/') == std::string_view::npos;
 }
 
 }  // namespace
@@ -83,20 +79,6 @@ Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
   if (own != placement->end()) return MatchOf(*pod, *own, fractions);
   return Fail(Reason::kBadDecision, "pod {}: nothing was chosen for container {}", pod->FullName(),
               container);
-}
-
-Result<FractionMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own,
-                              const FractionRules& fractions) {
-  if (!IsFileName(pod.uid) || !IsFileName(own.name)) {
-    return Fail(Reason::kGrantUnknown, "container {} of pod {} has no name for a directory",
-                Brief(own.name), Brief(pod.uid));
-  }
-  return FractionMatch{
-      .pod_uid = pod.KubeletUid(),
-      .container = own.name,
-      .parts = own.parts,
-      .directory = fmt::format("{}/{}_{}", FilesOf(fractions).containers, pod.uid, own.name),
-      .controlled = !fractions.may_disable_control || !hami::WantsNoControl(pod, own.name)};
 }
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/pod_cache.h"
+#include "binding/pod_cache.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -8,14 +8,12 @@
 #include <string>
 
 #include "base/result.h"
-#include "fraction/binding_store.h"
-#include "fraction/held_grants.h"
+#include "binding/binding_store.h"
+#include "binding/held_grants.h"
 #include "grant/grant.h"
 
 namespace tessera {
 
-// Whether it was matched at all.
-bool IsMatched(const Grant& answer);
 // kWrongMatch where it was matched to another container than the one that kubelet's checkpoint
 // names.
 Status CheckOwner(const HeldGrant& held);

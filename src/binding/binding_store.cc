@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/binding_store.h"
+#include "binding/binding_store.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "base/characters.h"
-#include "fraction/state_mount.h"
+#include "binding/state_mount.h"
 #include "json/json.h"
 
 namespace tessera {

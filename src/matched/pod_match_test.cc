@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/pod_match.h"
+#include "matched/pod_match.h"
 
 #include "fraction/grant_requests_under_test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/held_grants.h"
+#include "binding/held_grants.h"
 
 #include <gtest/gtest.h>
 

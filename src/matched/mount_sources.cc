@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/mount_sources.h"
+#include "matched/mount_sources.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/refusals.h"
+#include "binding/refusals.h"
 
 #include <gtest/gtest.h>
 

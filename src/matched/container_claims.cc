@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/container_claims.h"
+#include "matched/container_claims.h"
 
 #include <algorithm>
 #include <chrono>

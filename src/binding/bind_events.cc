@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/bind_events.h"
+#include "binding/bind_events.h"
 
 #include <utility>
 

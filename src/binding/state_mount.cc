@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/state_mount.h"
+#include "binding/state_mount.h"
 
 #include <fmt/core.h>
 

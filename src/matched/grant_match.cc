@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/grant_match.h"
+#include "matched/grant_match.h"
 
 #include <algorithm>
 #include <set>
@@ -48,10 +48,6 @@ bool IsOfSameDevices(const std::string& said, const std::vector<Fraction>& parts
 }
 
 }  // namespace
-
-bool IsMatched(const Grant& answer) {
-  return answer.annotations.contains(kPodAnnotation);
-}
 
 Status CheckOwner(const HeldGrant& held) {
   if (!held.matched) return {};

@@ -13,8 +13,9 @@
 #include <utility>
 
 #include "base/result.h"
-#include "fraction/bind_context.h"
+#include "binding/pod_cache.h"
 #include "grant/fraction.h"
+#include "matched/container_claims.h"
 #include "placement/placement.h"
 #include "share/share.h"
 
@@ -25,10 +26,5 @@ namespace tessera {
 Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
                                const ContainerClaims::Answered& answered, const Offer& offer,
                                const FractionRules& fractions, std::span<const std::string> ids);
-
-// What a container has of what was decided for its pod. kGrantUnknown where a directory cannot be
-// named after it.
-Result<FractionMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own,
-                              const FractionRules& fractions);
 
 }  // namespace tessera

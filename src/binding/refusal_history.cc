@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fraction/refusal_history.h"
+#include "binding/refusal_history.h"
 
 #include <algorithm>
 #include <utility>

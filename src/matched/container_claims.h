@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
-#include "fraction/bind_events.h"
-#include "fraction/pod_cache.h"
+#include "binding/bind_events.h"
+#include "binding/pod_cache.h"
 #include "grant/fraction.h"
 
 namespace tessera {
