@@ -234,8 +234,10 @@ bool FormerWantsLock(const os::Root& root, const FractionRules& fractions,
 }
 
 bool IsLicensed(const os::Root& root, const FractionRules& fractions) {
-  const FractionFiles files = FilesOf(fractions);
-  return IsFile(root, files.license) && IsFile(root, files.validator);
+  if (fractions.enforcer == nullptr) return false;
+  const std::vector<std::string> files = fractions.enforcer->LicenseFiles(fractions);
+  return !files.empty() &&
+         std::ranges::all_of(files, [&](const std::string& file) { return IsFile(root, file); });
 }
 
 }  // namespace tessera

@@ -14,7 +14,7 @@
 namespace tessera {
 
 // Puts it into the container's directory, complete, where nothing of its name is; what is there is
-// the container's. Only for the library of Tessera's own: another one makes its own.
+// the container's. Nothing where the enforcer says that the library makes its own.
 Status MakeRegion(const os::Root& root, const FractionRules& fractions, const std::string& name,
                   const BindingRecord& record);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "backend/nvidia/fraction/limiter.h"
 #include "grant/fraction.h"
 #include "limiter/contract.h"
 
@@ -34,6 +35,7 @@ class GrantRegionTest : public testing::Test {
 
   const std::string directory_ = *os::MakeTemporaryDirectory(testing::TempDir() + "region");
   FractionRules fractions_{
+      .enforcer = &nvidia::Limiter(),
       .directory = "/vgpu",
       .library = "/vgpu/libvgpu.so",
       .own_library = true,

@@ -12,8 +12,13 @@
 
 namespace tessera {
 
+namespace limiter {
+struct Region;  // limiter/contract.h
+}
+
 struct FractionRules;  // grant/grant.h
-struct FractionGrant;  // grant/fraction.h
+struct Fraction;       // grant/fraction.h
+struct FractionGrant;  // likewise
 
 class Enforcer {
  public:
@@ -28,6 +33,13 @@ class Enforcer {
                                  const FractionGrant& grant) const = 0;
   // What names the library to the container's loader (FractionFiles::preload).
   virtual std::string PreloadText(const FractionRules& fractions) const = 0;
+  // Files of the host that the container gets besides, such as a licence, where the node has them
+  // all (FractionGrant::licensed); empty: there are none.
+  virtual std::vector<std::string> LicenseFiles(const FractionRules& fractions) const = 0;
+  // Fills in what the container's processes share (limiter/contract.h): all of it is zero. False:
+  // the library makes its own.
+  virtual bool FillRegion(const FractionRules& fractions, const std::vector<Fraction>& parts,
+                          limiter::Region& region) const = 0;
 
  protected:
   ~Enforcer() = default;

@@ -114,9 +114,7 @@ FractionFiles FilesOf(const FractionRules& fractions) {
           .limits = fractions.directory + "/limits",
           .locks = fractions.directory + "/locks",
           .no_limits = fractions.directory + "/no-limits",
-          .preload = fractions.directory + "/ld.so.preload",
-          .license = fractions.directory + "/license",
-          .validator = fractions.directory + "/vgpuvalidator"};
+          .preload = fractions.directory + "/ld.so.preload"};
 }
 
 FractionGrant NewFractionGrant(const FractionRules& fractions, std::string_view name,

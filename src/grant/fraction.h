@@ -51,8 +51,6 @@ struct FractionFiles {
   std::string locks;       // and each grant its processes' lock, where the library wants one
   std::string no_limits;   // what it means to have none, if the node says so (limiter/contract.h)
   std::string preload;     // names the library to the container's loader
-  std::string license;     // which need not be there, nor what looks at it
-  std::string validator;
 };
 FractionFiles FilesOf(const FractionRules& fractions);
 

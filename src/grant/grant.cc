@@ -265,8 +265,9 @@ void NameLate(const Rendering& rendering, std::string_view name, Grant& grant) {
 // What a grant of virtual GPUs says besides. The sizes are worked out in any case, so that a
 // container whose sizes are not known is refused at once; but those that its pod has asked for are
 // known only once it is known which pod that is.
-Status AddFractions(const Offer& offer, const Rendering& rendering, std::span<const std::string> ids,
-               std::string_view name, const FractionMatch* match, Grant& grant) {
+Status AddFractions(const Offer& offer, const Rendering& rendering,
+                    std::span<const std::string> ids, std::string_view name,
+                    const FractionMatch* match, Grant& grant) {
   const FractionRules& fractions = *rendering.fractions;
   const bool late = WritesCdi(rendering);
   if (!late || !fractions.tunables_fixed)

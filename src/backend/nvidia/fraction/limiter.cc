@@ -12,6 +12,20 @@
 namespace tessera::nvidia {
 namespace {
 
+std::string LicenseOf(const FractionRules& vgpu) {
+  return vgpu.directory + "/license";
+}
+
+// What looks at it.
+std::string ValidatorOf(const FractionRules& vgpu) {
+  return vgpu.directory + "/vgpuvalidator";
+}
+
+std::string TunableOf(const FractionRules& vgpu, std::string_view key, const char* otherwise = "") {
+  const auto found = vgpu.tunables.find(std::string(key));
+  return found == vgpu.tunables.end() ? otherwise : found->second;
+}
+
 class LibraryLimiter final : public Enforcer {
  public:
   std::map<std::string, std::string> Envs(const FractionRules& vgpu,
@@ -47,9 +61,9 @@ class LibraryLimiter final : public Enforcer {
     }
     if (grant.licensed) {
       mounts.push_back(
-          {.host_path = files.license, .container_path = std::string(hami::kLicenseFile)});
+          {.host_path = LicenseOf(vgpu), .container_path = std::string(hami::kLicenseFile)});
       mounts.push_back(
-          {.host_path = files.validator, .container_path = std::string(hami::kValidator)});
+          {.host_path = ValidatorOf(vgpu), .container_path = std::string(hami::kValidator)});
     }
     if (!vgpu.enforced) return mounts;
     mounts.push_back({.host_path = is_former ? grant.library : vgpu.library,
@@ -76,12 +90,8 @@ class LibraryLimiter final : public Enforcer {
       text +=
           fmt::format("device {} memory={} cores={}\n", part.device, part.memory << 20, part.cores);
     }
-    const auto tunable = [&](std::string_view key, const char* otherwise) {
-      const auto found = vgpu.tunables.find(std::string(key));
-      return found == vgpu.tunables.end() ? otherwise : found->second;
-    };
-    text += fmt::format("policy={}\n", tunable(hami::kEnvCorePolicy, "default"));
-    text += fmt::format("priority={}\n", tunable(hami::kEnvTaskPriority, "1"));
+    text += fmt::format("policy={}\n", TunableOf(vgpu, hami::kEnvCorePolicy, "default"));
+    text += fmt::format("priority={}\n", TunableOf(vgpu, hami::kEnvTaskPriority, "1"));
     text += fmt::format("oversubscribe={}\n", vgpu.memory_scaling > 1 ? "yes" : "no");
     if (vgpu.memory_by_driver) text += "memory-by=driver\n";
     text += fmt::format("core-policy={}\n", vgpu.tunables_fixed ? "fixed" : "free");
@@ -91,6 +101,32 @@ class LibraryLimiter final : public Enforcer {
 
   std::string PreloadText(const FractionRules& vgpu) const override {
     return vgpu.directory + "/libvgpu.so\n";
+  }
+
+  std::vector<std::string> LicenseFiles(const FractionRules& vgpu) const override {
+    return {LicenseOf(vgpu), ValidatorOf(vgpu)};
+  }
+
+  bool FillRegion(const FractionRules& vgpu, const std::vector<Fraction>& parts,
+                  limiter::Region& region) const override {
+    if (!vgpu.own_library) return false;
+    std::vector<limiter::RegionDevice> devices;
+    for (const Fraction& part : parts) {
+      devices.push_back({.uuid = part.device.c_str(),
+                         .bytes = static_cast<uint64_t>(part.memory) << 20,
+                         .cores = static_cast<uint64_t>(part.cores)});
+    }
+    const std::string policy = TunableOf(vgpu, hami::kEnvCorePolicy);
+    const bool high = TunableOf(vgpu, hami::kEnvTaskPriority) == "0";
+    limiter::MakeRegion({.devices = devices.data(),
+                         .count = static_cast<int>(devices.size()),
+                         .core_policy = policy == "force"     ? limiter::CorePolicy::kForce
+                                        : policy == "disable" ? limiter::CorePolicy::kDisable
+                                                              : limiter::CorePolicy::kDefault,
+                         .priority = high ? 0 : limiter::kDefaultPriority,
+                         .oversubscribe = vgpu.memory_scaling > 1},
+                        &region);
+    return true;
   }
 };
 
