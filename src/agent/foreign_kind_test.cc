@@ -14,6 +14,7 @@
 #include "api/server.h"
 #include "backend/fixture_kind_test.h"
 #include "backend/kind.h"
+#include "backend/pci_function.h"
 #include "config/load.h"
 #include "config/schema/family.h"
 #include "config/schema/fields.h"
@@ -23,7 +24,8 @@ namespace {
 
 struct CardSelector {
   std::string name{};
-  std::string device{};  // the PCI device id: "0x0001"
+  std::string by{};  // "vendor", "device", "driver", "pf" or "link"
+  std::string value{};
   bool operator==(const CardSelector&) const = default;
 };
 
@@ -33,10 +35,21 @@ struct CardConfig {
   bool operator==(const CardConfig&) const = default;
 };
 
+PciSelector SelectorOf(const CardSelector& selector) {
+  const std::vector<std::string> value = {selector.value};
+  if (selector.by == "vendor") return {.vendors = value};
+  if (selector.by == "device") return {.devices = value};
+  if (selector.by == "driver") return {.drivers = value};
+  if (selector.by == "pf") return {.physical_functions = value};
+  return {.link_types = value};
+}
+
 // The profile of a card, as it stands in a resource's name; empty: no selector has it.
-std::string ProfileOf(const CardConfig& config, const std::string& device) {
-  if (config.selectors.empty()) return "card-" + device;
-  const auto selector = std::ranges::find(config.selectors, device, &CardSelector::device);
+std::string ProfileOf(const CardConfig& config, const PciFunction& function) {
+  if (config.selectors.empty()) return "card-" + function.device;
+  const auto selector = std::ranges::find_if(config.selectors, [&](const CardSelector& one) {
+    return Selects(SelectorOf(one), function);
+  });
   return selector == config.selectors.end() ? "" : selector->name;
 }
 
@@ -53,9 +66,8 @@ class CardBackend : public Backend {
     std::ranges::sort(addresses);
     std::vector<Device> devices;
     for (const std::string& address : addresses) {
-      const std::string id = TRY(os::ReadFile(bus + "/" + address + "/device"));
       Device device;
-      device.key = {SourceOf(ProfileOf(config_, id)), address};
+      device.key = {SourceOf(ProfileOf(config_, ReadPciFunction(root_, address))), address};
       device.address = device.visible_as = address;
       if (device.key.source == name_ || config::IsFamily(name_)) devices.push_back(device);
     }
@@ -109,11 +121,16 @@ Kind CardKind() {
                                         .example = "fast",
                                         .required = true,
                                         .field = config::Bind(kSelector, &CardSelector::name)},
-                                       {.name = "device",
-                                        .doc = "The PCI device id.",
-                                        .example = "0x0001",
+                                       {.name = "by",
+                                        .doc = "What of the function.",
+                                        .example = "device",
                                         .required = true,
-                                        .field = config::Bind(kSelector, &CardSelector::device)}};
+                                        .field = config::Bind(kSelector, &CardSelector::by)},
+                                       {.name = "value",
+                                        .doc = "What that is.",
+                                        .example = "0001",
+                                        .required = true,
+                                        .field = config::Bind(kSelector, &CardSelector::value)}};
                                  }}};
                           }},
           .is = IsKind<CardConfig>,
@@ -147,7 +164,10 @@ class ForeignKindTest : public testing::Test {
 
   void AddCard(const std::string& address, const std::string& device) {
     tree_.AddPci("pci0000:40/" + address);
-    tree_.Write("/sys/devices/pci0000:40/" + address + "/device", device);
+    tree_.Write(DirectoryOf(address) + "/device", device + "\n");
+  }
+  static std::string DirectoryOf(const std::string& address) {
+    return "/sys/devices/pci0000:40/" + address;
   }
   config::LoadResult Load(const std::string& resources) const {
     return config::Load(
@@ -199,17 +219,30 @@ TEST_F(ForeignKindTest, AFamilyIsNamedByTheHardwareThatItsBackendFinds) {
   Serve("- {name: \"fixture.com/{profile}\", card: {}}\n");
 
   AwaitOffered(
-      "fixture.com/card-0x0001: 0000:41:00.0\n"
-      "fixture.com/card-0x0002: 0000:42:00.0 0000:43:00.0\n");
+      "fixture.com/card-0001: 0000:41:00.0\n"
+      "fixture.com/card-0002: 0000:42:00.0 0000:43:00.0\n");
 }
 
 TEST_F(ForeignKindTest, AFamilyIsNamedByTheSelectorsOfItsSection) {
+  AddCard("0000:44:00.0", "0x0003");
+  tree_.Link(DirectoryOf("0000:41:00.0") + "/driver", "../../../bus/pci/drivers/vfio-pci");
+  tree_.Link(DirectoryOf("0000:42:00.0") + "/physfn", "../0000:47:00.0");
+  tree_.Write(DirectoryOf("0000:43:00.0") + "/net/ib0/type", "32\n");
   Serve(
       "- name: \"fixture.com/{profile}\"\n"
-      "  card: {selectors: [{name: fast, device: \"0x0002\"}, {name: slow, device: "
-      "\"0x0003\"}]}\n");
+      "  card:\n"
+      "    selectors:\n"
+      "    - {name: passed, by: driver, value: vfio-pci}\n"
+      "    - {name: virtual, by: pf, value: \"0000:47:00.0\"}\n"
+      "    - {name: band, by: link, value: infiniband}\n"
+      "    - {name: absent, by: device, value: \"0009\"}\n"
+      "    - {name: other, by: vendor, value: 1d1d}\n");
 
-  AwaitOffered("fixture.com/fast: 0000:42:00.0 0000:43:00.0\n");
+  AwaitOffered(
+      "fixture.com/band: 0000:43:00.0\n"
+      "fixture.com/other: 0000:44:00.0\n"
+      "fixture.com/passed: 0000:41:00.0\n"
+      "fixture.com/virtual: 0000:42:00.0\n");
 }
 
 TEST_F(ForeignKindTest, AConfigurationKnowsTheKindsThatItIsGivenAlone) {
