@@ -9,6 +9,7 @@
 #include "api/server.h"
 #include "config/load.h"
 #include "kinds/kinds.h"
+#include "kubelet/plugin.h"
 #include "kubelet/root.h"
 #include "os/files.h"
 
