@@ -164,7 +164,7 @@ void Allocator::Prepare(const std::shared_ptr<Start>& start) {
                                 .backend = snapshot.backend,
                                 .share_ids = start->ids,
                                 .undescribed = snapshot.undescribed,
-                                .called = start->called,
+                                .waited = SystemClock().Now() - start->called,
                                 .wanted = start->wanted,
                                 .done = [self = shared_from_this(), start](const Status& prepared) {
                                   if (!prepared) return self->Refuse(*start, prepared.error());

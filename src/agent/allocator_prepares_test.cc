@@ -61,6 +61,35 @@ TEST_F(AllocatorPreparesTest, TheContainerIsMadeOnceItIsPrepared) {
                                   ": CARDS_0=0 SLOT=/dev/slot0 /dev/card0 /dev/slot0");
 }
 
+// Resets its devices first, which takes some time.
+class ResettingBackend : public PreparingBackend {
+ public:
+  bool ResetsBeforeStart() const override { return true; }
+  Status Reset(const Device&) override {
+    const Steady begun = SystemClock().Now();
+    while (SystemClock().Now() == begun) std::this_thread::yield();
+    return {};
+  }
+};
+
+TEST_F(AllocatorPreparesTest, AResetTakesOfTheTimeToPrepare) {
+  const auto backend = std::make_shared<ResettingBackend>();
+  Serve(backend);
+  allocator_->Set({.offer = std::make_shared<Offer>(offer_),
+                   .rendering = rendering_,
+                   .backend = backend,
+                   .cdi_dir = directory_ + "/cdi",
+                   .preparations = preparations_});
+  Hold("uid-1", "app", {"0"}, kOne);
+  backend->during_prepare = [this](const PrepareRequest& request) {
+    EXPECT_LT(request.deadline, clock_.Now() + Preparations::kDeadline);
+  };
+
+  EXPECT_TRUE(PreStart({"0"}));
+
+  EXPECT_EQ(backend->Calls(), "prepare 0");
+}
+
 TEST_F(AllocatorPreparesTest, WhatFailsIsTheAnswerAndIsCountedAndTold) {
   Hold("uid-1", "app", {"0"}, kOne);
   backend_->yields = Fail(Reason::kIo, "the slot is stuck");

@@ -53,8 +53,8 @@ struct PartsUnderTest {
                                   .state_dir = directory,
                                   .root = os::Root(),
                                   .changed = [this](const Preparations::Standing& now) {
-                                    reconciler.Follow(node.SetPrepared(now.held, now.outstanding,
-                                                                       now.obstacles));
+                                    reconciler.Follow(
+                                        node.SetPrepared(now.held, now.outstanding, now.obstacles));
                                   }}};
   SilentPluginObserver observer;
   int came_or_went = 0;  // resources, how often

@@ -153,9 +153,10 @@ TEST_F(UninstallGrantsTest, WhatIsPreparedIsAnAgentsToUndo) {
   ASSERT_TRUE(journal.Write(
       {.grant = kOne, .grants = {kOne}, .resource = kGpu, .preparer = "slot", .devices = {"0"}}));
 
-  EXPECT_EQ(told(), "1 grant not undone yet, of nvidia.com/gpu: let an agent that has that "
-                    "configured run, without pods that use it, until " +
-                        config_.state_dir + "/prepared is empty; a reboot alone undoes nothing");
+  EXPECT_EQ(told(),
+            "1 grant not undone yet, of nvidia.com/gpu: let an agent that has that "
+            "configured run, without pods that use it, until " +
+                config_.state_dir + "/prepared is empty; a reboot alone undoes nothing");
 }
 
 TEST_F(UninstallGrantsTest, WhoIsGoneByPodResourcesIsLeftInTheCheckpointAlone) {

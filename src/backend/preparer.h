@@ -47,7 +47,8 @@ struct UnprepareRequest {
 };
 
 // Calls come on workers, for several grants at once. No two come at once for grants that have a
-// share in common: what is prepared for one is undone before it is prepared for another.
+// share in common, or a device that is no longer divided as it was: what is prepared for one is
+// undone before it is prepared for another.
 class Preparer {
  public:
   // Which one it is, in the journal: what one has prepared is undone by one of the same name, which

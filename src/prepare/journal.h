@@ -36,9 +36,9 @@ struct Preparation {
   std::vector<std::string> devices{};    // their ids, likewise
   // What they take to themselves, by names that all resources give it alike.
   std::vector<std::string> hardware{};
-  std::string boot_id{};                 // of the kernel that it was prepared under
-  std::string cdi_dir{};                 // where the grants' documents are
-  std::string cdi_kind{};                // of the CDI devices in them
+  std::string boot_id{};   // of the kernel that it was prepared under
+  std::string cdi_dir{};   // where the grants' documents are
+  std::string cdi_kind{};  // of the CDI devices in them
   PrepareStep step = PrepareStep::kPreparing;
   Prepared prepared{};  // once it is
   cdi::Edits edits{};   // all that the containers get, likewise

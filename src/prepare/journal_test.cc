@@ -76,7 +76,7 @@ TEST_F(JournalTest, AnEntryThatCannotBeReadCostsNoOther) {
   ASSERT_TRUE(journal_.Write(Whole()));
   const std::string torn = directory_ + "/prepared/00000000000000000000000000000003.json";
   const std::string other = directory_ + "/prepared/00000000000000000000000000000004.json";
-  ASSERT_TRUE(os::ReplaceFile(torn, "{\"version\": 9}"));
+  ASSERT_TRUE(os::ReplaceFile(torn, "{\"version\": 0}"));
   ASSERT_TRUE(os::ReplaceFile(other, PreparationText(Whole())));
 
   const auto read = journal_.Read();

@@ -94,7 +94,7 @@ void Preparations::Begin(Start start) {
   const std::string about =
       start.binding.offer.resource + ": device " + Join((*job)->entry.devices, ",");
   auto call = std::make_shared<Call>();
-  call->deadline = start.called.value_or(clock_.Now()) + kDeadline;
+  call->deadline = clock_.Now() - start.waited + kDeadline;
   call->wanted = std::move(start.wanted);
   call->done = std::move(start.done);
   call->about = about;

@@ -79,8 +79,8 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
     Binding binding;  // what it refers to lives until Begin returns
     std::shared_ptr<Backend> backend;
     std::vector<std::string> share_ids;
-    bool undescribed = false;        // the kind has not said yet what CDI documents are to have
-    std::optional<Steady> called{};  // when kubelet did; none: now
+    bool undescribed = false;  // the kind has not said yet what CDI documents are to have
+    Duration waited{};         // since kubelet called
     std::function<bool()> wanted;
     std::function<void(Status)> done;
   };

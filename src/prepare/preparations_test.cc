@@ -33,6 +33,16 @@ TEST_F(PreparationsTest, AContainerGetsItsDevicesAndWhatWasPrepared) {
   EXPECT_EQ(Outstanding(), "");
 }
 
+TEST_F(PreparationsTest, TheTimeToPrepareBeganWithKubeletsCall) {
+  Hold("uid-1", "app", {"0"}, kOne);
+  waited_ = Duration(5'000);
+  backend_->during_prepare = [this](const PrepareRequest& request) {
+    EXPECT_EQ(request.deadline, clock_.Now() - Duration(5'000) + Preparations::kDeadline);
+  };
+
+  EXPECT_EQ(Start({"0"}), "");
+}
+
 TEST_F(PreparationsTest, AContainerThatIsMadeAgainFindsItPrepared) {
   Hold("uid-1", "app", {"0"}, kOne);
   EXPECT_EQ(Start({"0"}), "");

@@ -10,7 +10,6 @@
 #include <future>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -94,7 +93,7 @@ class PreparationsTest : public testing::Test {
                                       .described = nullptr},
                           .backend = backend_,
                           .share_ids = std::move(ids),
-                          .called = called_,
+                          .waited = waited_,
                           .wanted = std::move(wanted),
                           .done = [done](Status status) { done->set_value(std::move(status)); }});
     return done->get_future();
@@ -173,7 +172,7 @@ class PreparationsTest : public testing::Test {
   std::condition_variable changed_;
   Offer offer_ = TwoCards();
   Rendering rendering_;
-  std::optional<Steady> called_;  // by kubelet; none: as it is begun
+  Duration waited_{};  // since kubelet called
   kubelet::Checkpoint checkpoint_;
   std::shared_ptr<PreparingBackend> backend_ = std::make_shared<PreparingBackend>();
   std::shared_ptr<Preparations> preparations_;
