@@ -191,8 +191,8 @@ inline constexpr uint64_t kMostHeld = 500'000'000;  // ns
 inline constexpr uint64_t kLongestCalibrated = 200'000'000;  // ns
 
 // What a process has launched on a device and nobody has measured yet. Its owner alone writes it,
-// and after its end whoever claimed the slot (time/flight.h).
-struct Flight {
+// and after its end whoever claimed the slot (time/in_flight.h).
+struct InFlight {
   uint64_t since;  // when that began, in ns of the monotonic clock; 0: there is nothing
   int64_t taken;   // ns that were taken from the bucket for it
 };
@@ -226,7 +226,7 @@ struct alignas(64) Books {
   DeviceBooks devices[kMaxDevices];
   SlotBooks slots[kMaxSlots];
   TimeBooks times[kMaxDevices];
-  Flight flights[kMaxSlots][kMaxDevices];
+  InFlight in_flight[kMaxSlots][kMaxDevices];
   CalibrationBooks calibrations[kMaxDevices];
   Lending lendings[kMaxSlots][kMaxDevices];
 };
@@ -249,7 +249,7 @@ static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
 static_assert(offsetof(TimeBooks, busy_end) == 16 && offsetof(TimeBooks, used) == 24);
 static_assert(offsetof(TimeBooks, others) == 32 && offsetof(TimeBooks, others_at) == 40);
 static_assert(offsetof(Books, times) == 1088 + 192 * 1024 && sizeof(TimeBooks) == 64);
-static_assert(offsetof(Books, flights) == 1088 + 192 * 1024 + 64 * 16 && sizeof(Flight) == 16);
+static_assert(offsetof(Books, in_flight) == 1088 + 192 * 1024 + 64 * 16 && sizeof(InFlight) == 16);
 static_assert(offsetof(CalibrationBooks, alone_from) == 32 && sizeof(CalibrationBooks) == 64);
 static_assert(offsetof(CalibrationBooks, held_from) == 48);
 static_assert(offsetof(Books, calibrations) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16);

@@ -37,7 +37,7 @@ inline uint64_t LimitOf(const Process& process, int device) {
 // Whether it has a slot of the container's region.
 bool IsShared(const Process* process) {
   return process != nullptr &&
-         process->standing.load(std::memory_order_acquire) == Standing::kShared;
+         process->standing.load(std::memory_order_acquire) == JoinState::kShared;
 }
 
 // Past which nothing more is granted here; 0: it is not for the library to refuse.
@@ -111,18 +111,18 @@ inline void Show(Kind kind, int64_t units, int device, Process* process) {
 }  // namespace
 
 bool Join() {
-  return StandingOf(TheProcess()) == Standing::kShared;
+  return JoinStateOf(TheProcess()) == JoinState::kShared;
 }
 
 bool JoinWith(const Limits& limits, bool without_locks) {
   Process* const process = TheProcess();
-  return process != nullptr && JoinBy(&limits, without_locks, process) == Standing::kShared;
+  return process != nullptr && JoinBy(&limits, without_locks, process) == JoinState::kShared;
 }
 
 int DeviceOf(const char* uuid) {
   Process* const process = TheProcess();
-  const Standing standing = StandingOf(process);
-  if (standing == Standing::kFree) return -1;
+  const JoinState standing = JoinStateOf(process);
+  if (standing == JoinState::kFree) return -1;
   if (process == nullptr || process->limits->broken) return 0;
   const Limits& limits = *process->limits;
   if (uuid == nullptr) return kDeniedDevice;
@@ -142,7 +142,8 @@ int DeviceOf(const char* uuid) {
 
 bool WouldTakePlace(const char* uuid) {
   Process* const process = TheProcess();
-  if (!HasBooks(StandingOf(process)) || process->limits->broken || process->from_file) return false;
+  if (!HasBooks(JoinStateOf(process)) || process->limits->broken || process->from_file)
+    return false;
   const uint64_t key = DeviceKey(uuid);
   for (int i = 0; i < process->limits->count; ++i) {
     const uint64_t taken =
@@ -160,11 +161,11 @@ bool LimitsNameDevices() {
 
 bool TryReserve(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
-  const Standing standing = StandingOf(process);
-  if (standing == Standing::kFree || device < 0) return true;
-  if (standing == Standing::kDenied || !IsDevice(device)) [[unlikely]]
+  const JoinState standing = JoinStateOf(process);
+  if (standing == JoinState::kFree || device < 0) return true;
+  if (standing == JoinState::kDenied || !IsDevice(device)) [[unlikely]]
     return false;
-  if (standing == Standing::kShared) LookNowAndThen(process);
+  if (standing == JoinState::kShared) LookNowAndThen(process);
   if (bytes > kMaxBytes) [[unlikely]]
     return false;
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
@@ -172,13 +173,13 @@ bool TryReserve(int device, uint64_t bytes, Kind kind) {
   const uint64_t most = limit == 0 || limit > kMaxBytes ? kMaxUnits : limit / kUnit;
   Books* const books = &process->region->books;
   const auto slot = static_cast<uint32_t>(process->slot);
-  Moved moved = Move(books, device, slot, units, most);
-  if (moved == Moved::kPastLimit && standing == Standing::kShared) {
+  MoveResult moved = Move(books, device, slot, units, most);
+  if (moved == MoveResult::kPastLimit && standing == JoinState::kShared) {
     // What the dead hold is ours to use.
     Look(process, kMaxSlots);
     moved = Move(books, device, slot, units, most);
   }
-  if (moved != Moved::kDone) [[unlikely]]
+  if (moved != MoveResult::kDone) [[unlikely]]
     return false;
   Show(kind, units, device, process);
   return true;
@@ -210,7 +211,7 @@ void ShowManaged(int device, int64_t bytes) {
 
 void Count(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
-  if (!HasBooks(StandingOf(process)) || !IsDevice(device) || bytes > kMaxBytes) return;
+  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device) || bytes > kMaxBytes) return;
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
   const auto slot = static_cast<uint32_t>(process->slot);
   Move(&process->region->books, device, slot, units, kMaxUnits);
@@ -232,21 +233,21 @@ void Release(int device, uint64_t bytes, Kind kind) {
 
 uint64_t Used(int device) {
   Process* const process = TheProcess();
-  if (!HasBooks(StandingOf(process)) || !IsDevice(device)) return 0;
+  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device)) return 0;
   return TotalOf(process->region->books, device) * kUnit;
 }
 
 uint64_t Limit(int device) {
   Process* const process = TheProcess();
-  const Standing standing = StandingOf(process);
-  if (device < 0 || standing == Standing::kFree) return 0;
-  const bool is_denied = standing == Standing::kDenied || !IsDevice(device);
+  const JoinState standing = JoinStateOf(process);
+  if (device < 0 || standing == JoinState::kFree) return 0;
+  const bool is_denied = standing == JoinState::kDenied || !IsDevice(device);
   return is_denied ? 1 : LimitOf(*process, device);
 }
 
 uint64_t ContextBytes(int device) {
   Process* const process = TheProcess();
-  if (!HasBooks(StandingOf(process)) || !IsDevice(device)) return 0;
+  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device)) return 0;
   const uint64_t* const word = &process->region->books.devices[device].context;
   const uint64_t bytes = __atomic_load_n(word, __ATOMIC_RELAXED);
   return bytes <= kMostOfContext ? bytes : 0;
@@ -254,7 +255,7 @@ uint64_t ContextBytes(int device) {
 
 void NoteContextBytes(int device, uint64_t bytes) {
   Process* const process = TheProcess();
-  if (!HasBooks(StandingOf(process)) || !IsDevice(device)) return;
+  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device)) return;
   if (bytes < kLeastOfContext || bytes > kMostOfContext) return;
   uint64_t* const word = &process->region->books.devices[device].context;
   uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -321,7 +322,7 @@ namespace {
 Trouble WhyAlone() {
   const Process* const process = TheProcess();
   if (process == nullptr) return Trouble::kNoRoom;
-  const bool known = process->standing.load(std::memory_order_acquire) != Standing::kUnknown;
+  const bool known = process->standing.load(std::memory_order_acquire) != JoinState::kUnknown;
   return known ? process->trouble : Trouble::kNoLimits;
 }
 

@@ -214,7 +214,7 @@ TEST_F(BooksTest, WithoutTheKernelsLocksAProcessIsKnownByItsIdAndWhenItStarted) 
   // One whose id another process has now: alive, but started at another time.
   Shown().books.slots[7].owner = static_cast<uint32_t>(getpid()) | uint64_t{12345} << 32;
   Shown().books.slots_used = 8;
-  ASSERT_EQ(Move(&Shown().books, 0, 7, 10 * kMiB / kUnit, kMaxUnits), Moved::kDone);
+  ASSERT_EQ(Move(&Shown().books, 0, 7, 10 * kMiB / kUnit, kMaxUnits), MoveResult::kDone);
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_, true));
     EXPECT_EQ(OwnSlot(), 1);

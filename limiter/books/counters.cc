@@ -128,8 +128,8 @@ inline bool Put(const TotalWord& seen, const Total& next, Books* books, int devi
 }
 
 // What stood in the total was `seen`. kNoUse: it does not any more.
-inline Moved TryMove(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units,
-                     uint64_t limit) {
+inline MoveResult TryMove(const TotalWord& seen, Books* books, int device, uint32_t slot,
+                          int64_t units, uint64_t limit) {
   Complete(books, device, seen);
   const Total total = Unpack(seen);
   const Share share = UnpackShare(Load(*ShareAt(books, device, slot)));
@@ -139,7 +139,7 @@ inline Moved TryMove(const TotalWord& seen, Books* books, int device, uint32_t s
     if (static_cast<uint64_t>(-units) > most) change = -static_cast<int64_t>(most);
   } else if (static_cast<uint64_t>(units) > limit ||
              total.amount > limit - static_cast<uint64_t>(units)) {
-    return Moved::kPastLimit;
+    return MoveResult::kPastLimit;
   }
   const bool is_lent = slot >= kMaxSlots;
   const Total next{.amount = Changed(total.amount, change),
@@ -148,18 +148,18 @@ inline Moved TryMove(const TotalWord& seen, Books* books, int device, uint32_t s
                    .slot = is_lent ? 0 : slot,
                    .operation = is_lent ? Operation::kLent : Operation::kShare,
                    .count = (total.count + 1) & kCountMask};
-  return Put(seen, next, books, device) ? Moved::kDone : Moved::kNoUse;
+  return Put(seen, next, books, device) ? MoveResult::kDone : MoveResult::kNoUse;
 }
 
 }  // namespace
 
-Moved Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit) {
+MoveResult Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit) {
   for (int i = 0; i < kAttempts; ++i) {
-    const Moved moved =
+    const MoveResult moved =
         TryMove(Read(books->devices[device].total), books, device, slot, units, limit);
-    if (moved != Moved::kNoUse) return moved;
+    if (moved != MoveResult::kNoUse) return moved;
   }
-  return Moved::kNoUse;
+  return MoveResult::kNoUse;
 }
 
 TotalWord TotalNow(const Books& books, int device) {
@@ -171,7 +171,7 @@ uint64_t AmountOf(const TotalWord& total) {
 }
 
 bool MoveSince(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units) {
-  return TryMove(seen, books, device, slot, units, kMaxUnits) != Moved::kNoUse;
+  return TryMove(seen, books, device, slot, units, kMaxUnits) != MoveResult::kNoUse;
 }
 
 bool LendSince(const TotalWord& seen, Books* books, int device, uint32_t slot, uint64_t units) {

@@ -19,12 +19,12 @@ inline constexpr uint64_t UnitsOf(uint64_t bytes) {
   return bytes / kUnit + (bytes % kUnit != 0);
 }
 
-enum class Moved : uint8_t { kDone, kPastLimit, kNoUse };
+enum class MoveResult : uint8_t { kDone, kPastLimit, kNoUse };
 
 // Adds `units`, or takes them away, at most what the slot has. Only the owner of the slot may call
 // it, from any thread; what is lent (kLentSlot) is anybody's to change. kNoUse: the words change
 // faster than they can be used, or are no books at all.
-Moved Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit);
+MoveResult Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit);
 
 // The total at a moment, and whether anything was added or taken since.
 TotalWord TotalNow(const Books& books, int device);

@@ -15,7 +15,7 @@ namespace {
 
 class CountersTest : public testing::Test {
  protected:
-  Moved Add(uint32_t slot, int64_t units, uint64_t limit = kMaxUnits) {
+  MoveResult Add(uint32_t slot, int64_t units, uint64_t limit = kMaxUnits) {
     return Move(books_.get(), 0, slot, units, limit);
   }
   uint64_t Share(uint32_t slot) { return ShareOf(books_.get(), 0, slot); }
@@ -25,36 +25,36 @@ class CountersTest : public testing::Test {
 };
 
 TEST_F(CountersTest, WhatIsAddedIsInTheTotalAndInTheShare) {
-  EXPECT_EQ(Add(3, 100), Moved::kDone);
-  EXPECT_EQ(Add(1023, 50), Moved::kDone);
-  EXPECT_EQ(Add(3, -40), Moved::kDone);
+  EXPECT_EQ(Add(3, 100), MoveResult::kDone);
+  EXPECT_EQ(Add(1023, 50), MoveResult::kDone);
+  EXPECT_EQ(Add(3, -40), MoveResult::kDone);
   EXPECT_EQ(Total(), 110u);
   EXPECT_EQ(Share(3), 60u);
   EXPECT_EQ(Share(1023), 50u);
 }
 
 TEST_F(CountersTest, TheLimitIsReachedAndNotPassed) {
-  EXPECT_EQ(Add(0, 60, 100), Moved::kDone);
-  EXPECT_EQ(Add(1, 41, 100), Moved::kPastLimit);
-  EXPECT_EQ(Add(1, 40, 100), Moved::kDone);
-  EXPECT_EQ(Add(1, 101, 100), Moved::kPastLimit);
+  EXPECT_EQ(Add(0, 60, 100), MoveResult::kDone);
+  EXPECT_EQ(Add(1, 41, 100), MoveResult::kPastLimit);
+  EXPECT_EQ(Add(1, 40, 100), MoveResult::kDone);
+  EXPECT_EQ(Add(1, 101, 100), MoveResult::kPastLimit);
   EXPECT_EQ(Total(), 100u);
 }
 
 TEST_F(CountersTest, NobodyGivesBackMoreThanItHas) {
   Add(0, 10);
   Add(1, 10);
-  EXPECT_EQ(Add(1, -11), Moved::kDone);
+  EXPECT_EQ(Add(1, -11), MoveResult::kDone);
   EXPECT_EQ(Total(), 10u);
   EXPECT_EQ(Share(0), 10u);
   EXPECT_EQ(Share(1), 0u);
 }
 
 TEST_F(CountersTest, TheLargestAmountIsKnownExactly) {
-  EXPECT_EQ(Add(0, static_cast<int64_t>(kMaxUnits)), Moved::kDone);
-  EXPECT_EQ(Add(0, 1), Moved::kPastLimit);
+  EXPECT_EQ(Add(0, static_cast<int64_t>(kMaxUnits)), MoveResult::kDone);
+  EXPECT_EQ(Add(0, 1), MoveResult::kPastLimit);
   EXPECT_EQ(Share(0), kMaxUnits);
-  EXPECT_EQ(Add(0, -static_cast<int64_t>(kMaxUnits)), Moved::kDone);
+  EXPECT_EQ(Add(0, -static_cast<int64_t>(kMaxUnits)), MoveResult::kDone);
   EXPECT_EQ(Total(), 0u);
 }
 
@@ -62,7 +62,7 @@ TEST_F(CountersTest, SequencesBeginAgainAtTheirEnd) {
   // The share as after 2^28 - 2 operations, and a total that tells of the last of them.
   books_->slots[0].share[0] = uint64_t{(1u << 28) - 2} << 36;
   books_->devices[0].total.low = uint64_t{(1u << 28) - 2} << 36;
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(Add(0, 1), Moved::kDone);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Add(0, 1), MoveResult::kDone);
   EXPECT_EQ(Total(), 5u);
   EXPECT_EQ(Share(0), 5u);
 }
@@ -100,7 +100,7 @@ TEST_F(CountersTest, ThreadsOfManySlotsAddUpExactlyAndNeverPassTheLimit) {
         if (held[i] > 0 && random() % 2 == 0) {
           Add(slot, -held[i]);
           held[i] = 0;
-        } else if (Add(slot, units, kLimit) == Moved::kDone) {
+        } else if (Add(slot, units, kLimit) == MoveResult::kDone) {
           held[i] += units;
         }
         if (Total() > kLimit) past = true;

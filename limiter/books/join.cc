@@ -18,11 +18,11 @@ namespace {
 
 // The container's region as this process mapped it. A child forked has it too, and need not map it
 // again.
-struct Mapped {
+struct MappedRegion {
   Region* region;
   FileIdentity file;
 };
-constinit Mapped mapped{};
+constinit MappedRegion mapped{};
 
 // The file's limits are this process's own: what the container writes into the region changes none.
 bool TakeFileLimits(const Limits& limits, Process* process) {
@@ -80,30 +80,30 @@ bool BeAlone(const Limits& limits, Process* process) {
   return true;
 }
 
-Standing Decide(const Limits& limits, Process* process) {
+JoinState Decide(const Limits& limits, Process* process) {
   process->limits = &limits;
   process->from_file = limits.source == Source::kFile;
   process->identity = OwnIdentity();
   process->trouble = Trouble::kNoLimits;
-  if (limits.broken) return Standing::kDenied;
+  if (limits.broken) return JoinState::kDenied;
   Trouble& trouble = process->trouble;
   trouble = JoinRegion(limits, process);
   const bool limited = limits.source != Source::kNone;
   // One that appeared just now says no limits of this process's.
   if (trouble == Trouble::kNone && !limited && limits.closed) trouble = Trouble::kNoLimits;
-  Standing standing = Standing::kShared;
+  JoinState standing = JoinState::kShared;
   if (trouble != Trouble::kNone) {
-    standing = Standing::kDenied;
+    standing = JoinState::kDenied;
     if (!limited && !limits.closed) {
-      standing = Standing::kFree;
+      standing = JoinState::kFree;
     } else if (!Denies(trouble, limits.closed) && BeAlone(limits, process)) {
-      standing = Standing::kAlone;
+      standing = JoinState::kAlone;
     }
   }
-  const bool has_region = standing == Standing::kShared || standing == Standing::kAlone;
+  const bool has_region = standing == JoinState::kShared || standing == JoinState::kAlone;
   if (has_region && process->from_file && !TakeFileLimits(limits, process)) {
     trouble = Trouble::kForeign;
-    standing = Standing::kDenied;
+    standing = JoinState::kDenied;
   }
   process->looked_at.store(Ticks(), std::memory_order_relaxed);
   process->looked_at_time.store(Now(), std::memory_order_relaxed);
@@ -139,14 +139,14 @@ int PlaceOf(Region* region, const char* uuid, int places) {
   return -1;
 }
 
-Standing JoinBy(const Limits* limits, bool without_locks, Process* process) {
+JoinState JoinBy(const Limits* limits, bool without_locks, Process* process) {
   const Uncancelled uncancelled;
   const KeptErrno kept;
-  Standing standing = Standing::kUnknown;
+  JoinState standing = JoinState::kUnknown;
   {
     const Locked lock(&process->joining);
     standing = process->standing.load(std::memory_order_acquire);
-    if (standing != Standing::kUnknown) return standing;
+    if (standing != JoinState::kUnknown) return standing;
     process->without_locks = without_locks;
     standing = Decide(limits != nullptr ? *limits : TheLimits(), process);
     process->standing.store(standing, std::memory_order_release);

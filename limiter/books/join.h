@@ -8,20 +8,20 @@
 namespace tessera::limiter {
 
 // Null: TheLimits().
-Standing JoinBy(const Limits* limits, bool without_locks, Process* process);
+JoinState JoinBy(const Limits* limits, bool without_locks, Process* process);
 
 // Joins if this process did not.
-inline Standing StandingOf(Process* process) {
+inline JoinState JoinStateOf(Process* process) {
   if (process == nullptr) [[unlikely]]
-    return Standing::kDenied;
-  const Standing standing = process->standing.load(std::memory_order_acquire);
-  if (standing == Standing::kUnknown) [[unlikely]]
+    return JoinState::kDenied;
+  const JoinState standing = process->standing.load(std::memory_order_acquire);
+  if (standing == JoinState::kUnknown) [[unlikely]]
     return JoinBy(nullptr, false, process);
   return standing;
 }
 
-inline bool HasBooks(Standing standing) {
-  return standing == Standing::kShared || standing == Standing::kAlone;
+inline bool HasBooks(JoinState standing) {
+  return standing == JoinState::kShared || standing == JoinState::kAlone;
 }
 
 // The place of a device, taken if nobody named it yet; -1: all are.

@@ -15,9 +15,9 @@ TEST_F(KillTest, AtAnyInstructionOfGivingUpWhatAnotherProcessHas) {
     Joined()();
     NoteExported(0, kMiB);
   };
-  const auto give_up = [] { Parting(0, false).GiveUp(kMiB, By::kOpening); };
+  const auto give_up = [] { MemoryRelease(0, false).GiveUp(kMiB, SharedBy::kOpening); };
   ExpectLeftAtAnyInstruction(kMiB, export_it, give_up);
-  const auto by_descriptor = [] { Parting(0, false).GiveUp(kMiB, By::kDescriptor); };
+  const auto by_descriptor = [] { MemoryRelease(0, false).GiveUp(kMiB, SharedBy::kDescriptor); };
   ExpectLeftAtAnyInstruction(kMiB, export_it, by_descriptor);
 }
 
@@ -41,7 +41,7 @@ TEST_F(KillTest, AtAnyInstructionOfGivingBackWhatADeadProcessMade) {
     Lend(&Shown().books, 0, static_cast<uint32_t>(OwnSlot()), kMiB / kUnit, kLentSlot);
     EXPECT_EQ(LentOf(Shown().books, 0) * kUnit, kMiB);
   };
-  ExpectLeftAtAnyInstruction(0, import, [] { Parting(0, false).GiveBack(kMiB); });
+  ExpectLeftAtAnyInstruction(0, import, [] { MemoryRelease(0, false).GiveBack(kMiB); });
 }
 
 }  // namespace

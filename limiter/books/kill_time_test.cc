@@ -5,7 +5,7 @@
 
 #include "limiter/books/kill_test.h"
 #include "limiter/time/bucket.h"
-#include "limiter/time/flight.h"
+#include "limiter/time/in_flight.h"
 #include "limiter/time/neighbours.h"
 
 namespace tessera::limiter {
@@ -19,7 +19,7 @@ TEST_F(KillTest, AtAnyInstructionOfALaunchsBooks) {
   const auto launch = [&] {
     Take(books(), kNow, 50, kCost);
     NewlyBusy(books(), kNow, kNow - 9'000'000, kNow - 2'000'000);
-    ChargeAlone(books(), {7'000'000, 5'000'000});
+    ChargeSoloRun(books(), {7'000'000, 5'000'000});
     Settle(books(), Company::kNone);
     Correct(books(), kNow, 50, kMore);
   };
@@ -51,18 +51,18 @@ TEST_F(KillTest, AtAnyInstructionOfTheChargeForAnEnd) {
     Books& books = TheRegion()->books;
     books.times[0] = {};
     books.times[0].bucket = {0, kNow};
-    books.flights[kOne][0] = {kNow - kRan, kTaken};
-    books.flights[kOther][0] = {kNow, 0};
+    books.in_flight[kOne][0] = {kNow - kRan, kTaken};
+    books.in_flight[kOther][0] = {kNow, 0};
   };
   const auto charge = [] { ChargeEnd(TheRegion(), kOne, 0, kNow, 0); };
   // Whoever comes next charges what is left to be, whichever slot it looks at first.
   const auto left_after = [&](const std::vector<uint32_t>& slots) {
     static Region copy;
     std::memcpy(copy.books.times, Shown().books.times, sizeof copy.books.times);
-    std::memcpy(copy.books.flights, Shown().books.flights, 8 * sizeof copy.books.flights[0]);
+    std::memcpy(copy.books.in_flight, Shown().books.in_flight, 8 * sizeof copy.books.in_flight[0]);
     copy.books.slots_used = 8;
     for (const uint32_t slot : slots) ChargeEnd(&copy, slot, 0, kNow, 0);
-    EXPECT_EQ(copy.books.flights[kOne][0].since, 0u);
+    EXPECT_EQ(copy.books.in_flight[kOne][0].since, 0u);
     return LeftIn(copy.books.times[0].bucket);
   };
   constexpr int64_t kOwed = kTaken - static_cast<int64_t>(kRan);

@@ -12,7 +12,7 @@
 
 namespace tessera::limiter {
 
-enum class Standing : uint32_t {
+enum class JoinState : uint32_t {
   kUnknown,  // did not join yet
   kFree,     // nothing is limited
   kShared,   // has a slot of the container's region
@@ -21,7 +21,7 @@ enum class Standing : uint32_t {
 };
 
 struct Process {
-  std::atomic<Standing> standing;
+  std::atomic<JoinState> standing;
   Mutex joining;
   Trouble trouble;
   bool without_locks;

@@ -6,7 +6,7 @@
 #include "limiter/books/counters.h"
 #include "limiter/books/lending.h"
 #include "limiter/books/ticks.h"
-#include "limiter/time/flight.h"
+#include "limiter/time/in_flight.h"
 
 namespace tessera::limiter {
 namespace {
@@ -59,7 +59,7 @@ void Retire(Region* region, uint32_t slot) {
   const uint64_t now = Now();
   uint64_t began = 0;
   for (int device = 0; device < kMaxDevices; ++device) {
-    const bool is_in_flight = region->books.flights[slot][device].since != 0;
+    const bool is_in_flight = region->books.in_flight[slot][device].since != 0;
     if (is_in_flight && began == 0) began = ContainerBegan();
     ChargeEnd(region, slot, device, now, began);
   }

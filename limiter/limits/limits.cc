@@ -34,7 +34,7 @@ bool FindNone(const char* path, int error, const Mounts& mounts, Limits* limits)
     Break(path, "the limits file is there but does not open; see its mode and its mount", limits);
     return true;
   }
-  if (mounts.Of(-1, path) != Giver::kOther) return false;
+  if (mounts.Of(-1, path) != MountOrigin::kOther) return false;
   Break(path, "the node's limits file is hidden by a mount or a link", limits);
   return true;
 }
@@ -43,14 +43,14 @@ bool FindNone(const char* path, int error, const Mounts& mounts, Limits* limits)
 bool ReadFile(const char* path, bool built_closed, const Mounts& mounts, Limits* limits) {
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return FindNone(path, errno, mounts, limits);
-  const Giver giver = mounts.Of(file, path);
+  const MountOrigin giver = mounts.Of(file, path);
   // Not on the stack, which may be a small thread's.
   const size_t size = kLimitsSize + 1;
   void* const memory =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     Break(path, "no memory to read the limits file", limits);
-  } else if (giver == Giver::kOther) {
+  } else if (giver == MountOrigin::kOther) {
     Break(path, "the limits file is not the node's, but of the pod or its image", limits);
     munmap(memory, size);
   } else if (built_closed && !IsOnReadOnlyMount(file)) {
@@ -111,7 +111,7 @@ void OwnDirectory(char* directory, size_t size) {
 
 }  // namespace
 
-void FindLimits(const Places& places, Environment* environment, Limits* limits) {
+void FindLimits(const LimitPaths& places, Environment* environment, Limits* limits) {
   ParseEnvironment(places.variable, environment, places.region);
   *limits = {};
   const Mounts mounts(places.loads, places.mounts);

@@ -45,7 +45,7 @@ struct Environment;  // environment.h
 
 // The same out of other places.
 using Lookup = const char* (*)(const char* name);  // a variable's value or null
-struct Places {
+struct LimitPaths {
   const char* file = kLimitsPath;
   Lookup variable = nullptr;
   const char* directory = "";  // of the library, with its '/'; empty: nobody knows
@@ -56,6 +56,6 @@ struct Places {
   bool closed = false;                      // as the library was built
 };
 // `environment` is what there is room in for what the variables say.
-void FindLimits(const Places& places, Environment* environment, Limits* limits);
+void FindLimits(const LimitPaths& places, Environment* environment, Limits* limits);
 
 }  // namespace tessera::limiter

@@ -117,25 +117,25 @@ int64_t MountOf(int file) {
 
 }  // namespace
 
-Giver GiverOf(Text mounts, int64_t loads, int64_t file, Text name) {
+MountOrigin MountOriginOf(Text mounts, int64_t loads, int64_t file, Text name) {
   Mount mount;
-  if (loads < 0 || !FindMount(mounts, loads, &mount)) return Giver::kUnknown;
+  if (loads < 0 || !FindMount(mounts, loads, &mount)) return MountOrigin::kUnknown;
   const size_t end = LastSlash(mount.root);
   // One that is no mount of its own is of the container's image, or there is no container.
-  if (end == 0 || !(mount.root.From(end) == "ld.so.preload")) return Giver::kUnknown;
+  if (end == 0 || !(mount.root.From(end) == "ld.so.preload")) return MountOrigin::kUnknown;
   const Node node{.device = mount.device, .directory = mount.root.Until(end - 1)};
   if (file >= 0) {
     // Agents of before mounted no files, but the directory that has them.
     const bool is_agents =
         FindMount(mounts, file, &mount) && mount.read_only && IsOfGrant(node, mount, name, true);
-    return is_agents ? Giver::kAgent : Giver::kOther;
+    return is_agents ? MountOrigin::kAgent : MountOrigin::kOther;
   }
   while (mounts.size > 0) {
     int64_t id = -1;
     const bool is_mount = ParseMount(Cut(&mounts, '\n'), &id, &mount);
-    if (is_mount && IsOfGrant(node, mount, name, false)) return Giver::kOther;
+    if (is_mount && IsOfGrant(node, mount, name, false)) return MountOrigin::kOther;
   }
-  return Giver::kUnknown;
+  return MountOrigin::kUnknown;
 }
 
 Mounts::Mounts(const char* loads, const char* list) {
@@ -170,10 +170,10 @@ Mounts::~Mounts() {
   if (memory_ != nullptr) munmap(memory_, kMostText);
 }
 
-Giver Mounts::Of(int file, const char* path) const {
-  if (unsure_) return file < 0 ? Giver::kUnknown : Giver::kOther;
+MountOrigin Mounts::Of(int file, const char* path) const {
+  if (unsure_) return file < 0 ? MountOrigin::kUnknown : MountOrigin::kOther;
   const Text whole(path);
-  return GiverOf(text_, loads_, file < 0 ? -1 : MountOf(file), whole.From(LastSlash(whole)));
+  return MountOriginOf(text_, loads_, file < 0 ? -1 : MountOf(file), whole.From(LastSlash(whole)));
 }
 
 }  // namespace tessera::limiter

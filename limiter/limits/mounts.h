@@ -13,7 +13,7 @@ namespace tessera::limiter {
 
 inline constexpr char kMountsPath[] = "/proc/self/mountinfo";
 
-enum class Giver : uint8_t {
+enum class MountOrigin : uint8_t {
   kUnknown,  // nothing says that an agent gave the container anything
   kAgent,
   kOther,  // it is not the agent's, or hides that one
@@ -21,7 +21,7 @@ enum class Giver : uint8_t {
 
 // By the list's text. `loads`: the mount that has the file which names the library; `file`: the one
 // that has the file of this name, negative where there is no such file. Pure.
-Giver GiverOf(Text mounts, int64_t loads, int64_t file, Text name);
+MountOrigin MountOriginOf(Text mounts, int64_t loads, int64_t file, Text name);
 
 // The mounts of this process, as they are now; what is looked at is closed and unmapped again.
 class Mounts {
@@ -32,7 +32,7 @@ class Mounts {
   Mounts& operator=(const Mounts&) = delete;
 
   // Of the file at this path; -1: nothing is there.
-  Giver Of(int file, const char* path) const;
+  MountOrigin Of(int file, const char* path) const;
 
  private:
   void Read(const char* list);

@@ -28,38 +28,39 @@ std::string Mounted(const std::string& limits, const std::string& options = "ro,
          device + " " + limits + " /run/tessera/vgpu/limits " + options + " - ext4 /dev/vda1 rw\n";
 }
 
-Giver Of(const std::string& mounts, int64_t file = kLimits, int64_t loads = kPreload) {
-  return GiverOf(Text(mounts.data(), mounts.size()), loads, file, Text("limits"));
+MountOrigin Of(const std::string& mounts, int64_t file = kLimits, int64_t loads = kPreload) {
+  return MountOriginOf(Text(mounts.data(), mounts.size()), loads, file, Text("limits"));
 }
 
 TEST(Giver, AFileOfAGrantBesideWhatHasTheLibraryLoadedIsTheAgents) {
-  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits")), Giver::kAgent);
+  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits")), MountOrigin::kAgent);
 }
 
 // Kubelet keeps what they answered, and such containers are made again.
 TEST(Giver, SoIsOneInTheDirectoryThatAgentsOfBeforeMounted) {
-  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f")), Giver::kAgent);
+  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f")), MountOrigin::kAgent);
 }
 
 TEST(Giver, AFileThatWasReplacedSinceIsWhatItWas) {
   EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits//deleted", "ro", "254:1",
                        "/usr/local/vgpu/ld.so.preload//deleted")),
-            Giver::kAgent);
+            MountOrigin::kAgent);
 }
 
 TEST(Giver, ItIsSoOnAFileSystemOfTheDirectorysOwn) {
-  EXPECT_EQ(Of(Mounted("/limits/7f/limits", "ro", "254:1", "/ld.so.preload")), Giver::kAgent);
+  EXPECT_EQ(Of(Mounted("/limits/7f/limits", "ro", "254:1", "/ld.so.preload")), MountOrigin::kAgent);
 }
 
 TEST(Giver, AVolumeOfThePodsIsNot) {
   const std::string volumes = "/var/lib/kubelet/pods/5e/volumes/kubernetes.io~";
-  EXPECT_EQ(Of(Mounted(volumes + "empty-dir/v/limits", "rw")), Giver::kOther);
-  EXPECT_EQ(Of(Mounted(volumes + "configmap/cm/..2026_11_26/limits")), Giver::kOther);
-  EXPECT_EQ(Of(Mounted(volumes + "empty-dir/v/usr/local/vgpu/limits/7f/limits")), Giver::kOther)
+  EXPECT_EQ(Of(Mounted(volumes + "empty-dir/v/limits", "rw")), MountOrigin::kOther);
+  EXPECT_EQ(Of(Mounted(volumes + "configmap/cm/..2026_11_26/limits")), MountOrigin::kOther);
+  EXPECT_EQ(Of(Mounted(volumes + "empty-dir/v/usr/local/vgpu/limits/7f/limits")),
+            MountOrigin::kOther)
       << "a directory that is named alike";
-  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits", "ro", "0:77")), Giver::kOther)
+  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits", "ro", "0:77")), MountOrigin::kOther)
       << "of another file system";
-  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits", "rw,nosuid")), Giver::kOther);
+  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits", "rw,nosuid")), MountOrigin::kOther);
 }
 
 TEST(Giver, NorIsAnythingElseOfTheNodesDirectory) {
@@ -68,33 +69,33 @@ TEST(Giver, NorIsAnythingElseOfTheNodesDirectory) {
         "/usr/local/vgpu/limits/7f/a/limits", "/usr/local/vgpu/limits//limits",
         "/usr/local/vgpu/limits", "/usr/local/vgpu/limits/", "/usr/local/vgpu2/limits/7f/limits",
         "/usr/local/vgpu", "/"}) {
-    EXPECT_EQ(Of(Mounted(root)), Giver::kOther) << root;
+    EXPECT_EQ(Of(Mounted(root)), MountOrigin::kOther) << root;
   }
 }
 
 TEST(Giver, NorIsTheImagesFile) {
-  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits"), 400), Giver::kOther);
-  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits"), 9999), Giver::kOther)
+  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits"), 400), MountOrigin::kOther);
+  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits"), 9999), MountOrigin::kOther)
       << "of a mount that nobody lists";
 }
 
 TEST(Giver, AFileThatIsNotThereIsHiddenWhereTheAgentMountedOne) {
-  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits"), -1), Giver::kOther);
-  EXPECT_EQ(Of(Mounted("/somewhere/else"), -1), Giver::kUnknown) << "as under HAMi's plugin";
+  EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits"), -1), MountOrigin::kOther);
+  EXPECT_EQ(Of(Mounted("/somewhere/else"), -1), MountOrigin::kUnknown) << "as under HAMi's plugin";
 }
 
 TEST(Giver, WhereNothingThatAnAgentMountsHasTheLibraryLoadedNobodyKnows) {
   const std::string elsewhere = Mounted("/somewhere/else");
-  EXPECT_EQ(Of(elsewhere, kLimits, -1), Giver::kUnknown);
-  EXPECT_EQ(Of(elsewhere, kLimits, 400), Giver::kUnknown) << "it is the image's";
-  EXPECT_EQ(Of(elsewhere, kLimits, 9999), Giver::kUnknown);
-  EXPECT_EQ(Of(Mounted("/a", "ro", "254:1", "/usr/local/vgpu/preload")), Giver::kUnknown);
+  EXPECT_EQ(Of(elsewhere, kLimits, -1), MountOrigin::kUnknown);
+  EXPECT_EQ(Of(elsewhere, kLimits, 400), MountOrigin::kUnknown) << "it is the image's";
+  EXPECT_EQ(Of(elsewhere, kLimits, 9999), MountOrigin::kUnknown);
+  EXPECT_EQ(Of(Mounted("/a", "ro", "254:1", "/usr/local/vgpu/preload")), MountOrigin::kUnknown);
 }
 
 TEST(Giver, WhatIsNoListOfMountsSaysNothing) {
   for (const char* text : {"", "\n\n", "412", "412 ", "x y z\n", "412 400 254:1\n",
                            "412 400 254:1 ld.so.preload /etc/ld.so.preload ro\n"}) {
-    EXPECT_EQ(Of(text), Giver::kUnknown) << text;
+    EXPECT_EQ(Of(text), MountOrigin::kUnknown) << text;
   }
 }
 
@@ -112,21 +113,21 @@ class MountsTest : public testing::Test {
 
 TEST_F(MountsTest, WithoutAFileThatNamesTheLibraryNothingIsLookedAt) {
   const Mounts mounts(Path("ld.so.preload").c_str(), "/nowhere");
-  EXPECT_EQ(mounts.Of(0, "/run/tessera/vgpu/limits"), Giver::kUnknown);
-  EXPECT_EQ(mounts.Of(-1, "/run/tessera/vgpu/limits"), Giver::kUnknown);
+  EXPECT_EQ(mounts.Of(0, "/run/tessera/vgpu/limits"), MountOrigin::kUnknown);
+  EXPECT_EQ(mounts.Of(-1, "/run/tessera/vgpu/limits"), MountOrigin::kUnknown);
 }
 
 TEST_F(MountsTest, WithOneThatIsNoMountOfItsOwnNobodyKnows) {
   std::ofstream(Path("ld.so.preload")) << "/usr/local/vgpu/libvgpu.so\n";
   const Mounts mounts(Path("ld.so.preload").c_str(), kMountsPath);
-  EXPECT_EQ(mounts.Of(0, "/run/tessera/vgpu/limits"), Giver::kUnknown);
+  EXPECT_EQ(mounts.Of(0, "/run/tessera/vgpu/limits"), MountOrigin::kUnknown);
 }
 
 TEST_F(MountsTest, WhereTheListDoesNotReadNoFileIsTheAgents) {
   std::ofstream(Path("ld.so.preload")) << "/usr/local/vgpu/libvgpu.so\n";
   const Mounts mounts(Path("ld.so.preload").c_str(), "/nowhere");
-  EXPECT_EQ(mounts.Of(0, "/run/tessera/vgpu/limits"), Giver::kOther);
-  EXPECT_EQ(mounts.Of(-1, "/run/tessera/vgpu/limits"), Giver::kUnknown);
+  EXPECT_EQ(mounts.Of(0, "/run/tessera/vgpu/limits"), MountOrigin::kOther);
+  EXPECT_EQ(mounts.Of(-1, "/run/tessera/vgpu/limits"), MountOrigin::kUnknown);
 }
 
 }  // namespace

@@ -31,15 +31,15 @@ void ReadPolicy(const char* path, bool built, const Mounts& mounts, Limits* limi
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {
     const bool is_none = errno == ENOENT || errno == ENOTDIR;
-    if (is_none && mounts.Of(-1, path) != Giver::kOther) return;
+    if (is_none && mounts.Of(-1, path) != MountOrigin::kOther) return;
     return Close(path, "it is there but does not open, which counts as closed", {}, limits);
   }
   char buffer[32];
   const ssize_t got = read(file, buffer, sizeof(buffer));
   const bool is_fixed = IsOnReadOnlyMount(file);
-  const Giver giver = mounts.Of(file, path);
+  const MountOrigin giver = mounts.Of(file, path);
   close(file);
-  if (giver == Giver::kOther) {
+  if (giver == MountOrigin::kOther) {
     return Close(path, "it is not the node's, but of the pod or its image; it is closed", {},
                  limits);
   }

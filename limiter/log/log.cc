@@ -42,7 +42,7 @@ size_t Fitting(size_t have, int added) {
 
 }  // namespace
 
-void Say(int asked, Level level, const char* format, ...) {
+void LogLine(int asked, Level level, const char* format, ...) {
   if (!IsSaid(asked, level)) return;
   const KeptErrno kept;
   char line[kLongest];

@@ -15,7 +15,7 @@ enum class Level : int {
 };
 
 // One line, "tessera-vgpu[PID]: ...", of plain characters. `asked`: LIBCUDA_LOG_LEVEL.
-[[gnu::format(printf, 3, 4)]] void Say(int asked, Level level, const char* format, ...);
+[[gnu::format(printf, 3, 4)]] void LogLine(int asked, Level level, const char* format, ...);
 
 inline bool IsSaid(int asked, Level level) {
   return asked >= static_cast<int>(level);

@@ -15,21 +15,21 @@ namespace tessera::limiter {
 namespace {
 
 TEST(LogTest, NothingIsSaidUnlessItIsAskedFor) {
-  EXPECT_EQ(Said([] { Say(0, Level::kError, "lost"); }), "");
-  EXPECT_EQ(Said([] { Say(1, Level::kWarning, "odd"); }), "");
-  EXPECT_EQ(Said([] { Say(1, Level::kError, "%s %d", "lost", 7); }), "lost 7\n");
+  EXPECT_EQ(Said([] { LogLine(0, Level::kError, "lost"); }), "");
+  EXPECT_EQ(Said([] { LogLine(1, Level::kWarning, "odd"); }), "");
+  EXPECT_EQ(Said([] { LogLine(1, Level::kError, "%s %d", "lost", 7); }), "lost 7\n");
 }
 
 TEST(LogTest, ALineSaysWhoSpeaks) {
   testing::internal::CaptureStderr();
-  Say(2, Level::kWarning, "odd");
+  LogLine(2, Level::kWarning, "odd");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), Prefix() + "odd\n");
 }
 
 TEST(LogTest, ALineIsOfPlainCharactersAndHasAnEnd) {
-  EXPECT_EQ(Said([] { Say(1, Level::kError, "a\n\033[2Jb\x80"); }), "a??[2Jb?\n");
+  EXPECT_EQ(Said([] { LogLine(1, Level::kError, "a\n\033[2Jb\x80"); }), "a??[2Jb?\n");
   const std::string text =
-      Said([] { Say(1, Level::kError, "%s", std::string(2000, 'x').c_str()); });
+      Said([] { LogLine(1, Level::kError, "%s", std::string(2000, 'x').c_str()); });
   EXPECT_EQ(text, std::string(511 - Prefix().size(), 'x') + "\n");
 }
 
@@ -49,7 +49,7 @@ TEST(LogTest, ErrnoStaysEvenWithoutStandardError) {
   EXPECT_EQ(EndOf([] {
               close(STDERR_FILENO);
               errno = ENOTTY;
-              Say(1, Level::kError, "lost");
+              LogLine(1, Level::kError, "lost");
               _exit(errno == ENOTTY ? 0 : 1);
             }),
             0);
@@ -65,7 +65,7 @@ void CloseTheOtherEnd() {
 TEST(LogTest, APipeThatNobodyReadsEndsNoProgram) {
   EXPECT_EQ(EndOf([] {
               CloseTheOtherEnd();
-              Say(1, Level::kError, "lost");
+              LogLine(1, Level::kError, "lost");
             }),
             0);
 }
@@ -73,7 +73,7 @@ TEST(LogTest, APipeThatNobodyReadsEndsNoProgram) {
 TEST(LogTest, AProgramThatWritesThereItselfIsEndedAsEver) {
   EXPECT_EQ(EndOf([] {
               CloseTheOtherEnd();
-              Say(1, Level::kError, "lost");
+              LogLine(1, Level::kError, "lost");
               (void)!write(STDERR_FILENO, "x", 1);
             }),
             SIGPIPE);
@@ -88,7 +88,7 @@ TEST(LogTest, ASignalThatWaitsAlreadyIsTheProgramsOwn) {
               sigprocmask(SIG_BLOCK, &pipe_alone, nullptr);
               raise(SIGPIPE);
               CloseTheOtherEnd();
-              Say(1, Level::kError, "lost");
+              LogLine(1, Level::kError, "lost");
               sigpending(&pending);
               _exit(sigismember(&pending, SIGPIPE) == 1 ? 0 : 1);
             }),

@@ -24,8 +24,8 @@ const char* PolicyName(CorePolicy policy) {
 // A line of the file is of the file; whatever else is wrong names its own place.
 void ReportBroken(const Limits& limits) {
   const bool is_line = std::strncmp(limits.reason, "line ", 5) == 0;
-  Say(limits.log_level, Level::kError, "error: memory is denied: %s%s%s",
-      is_line ? kLimitsPath : "", is_line ? ": " : "", limits.reason);
+  LogLine(limits.log_level, Level::kError, "error: memory is denied: %s%s%s",
+          is_line ? kLimitsPath : "", is_line ? ": " : "", limits.reason);
 }
 
 void ReportDevice(const Limits& limits, const char* name, const DeviceLimit& device) {
@@ -36,7 +36,7 @@ void ReportDevice(const Limits& limits, const char* name, const DeviceLimit& dev
                   static_cast<unsigned long long>(device.bytes));
   }
   if (device.cores != 0) std::snprintf(time, sizeof time, "%u %% of its time", device.cores);
-  Say(limits.log_level, Level::kWarning, "limit of %s: %s, %s", name, memory, time);
+  LogLine(limits.log_level, Level::kWarning, "limit of %s: %s, %s", name, memory, time);
 }
 
 // The variables for all devices mean each of them.
@@ -73,14 +73,14 @@ void ReportFound(const Limits& limits) {
       where = limits.region;
       break;
     case Source::kNone:
-      return Say(limits.log_level, Level::kWarning,
-                 "no limits: neither %s nor variables nor a region say any", kLimitsPath);
+      return LogLine(limits.log_level, Level::kWarning,
+                     "no limits: neither %s nor variables nor a region say any", kLimitsPath);
   }
   const char* const more = limits.oversubscribe      ? ", oversubscribed"
                            : limits.memory_by_driver ? ", memory by the driver"
                                                      : "";
-  Say(limits.log_level, Level::kWarning, "limits of %s: policy %s, priority %d%s", where,
-      PolicyName(limits.core_policy), limits.priority, more);
+  LogLine(limits.log_level, Level::kWarning, "limits of %s: policy %s, priority %d%s", where,
+          PolicyName(limits.core_policy), limits.priority, more);
   ReportDevices(limits);
 }
 
@@ -89,13 +89,13 @@ void ReportTrouble(const Limits& limits, Trouble trouble) {
   const char* const colon = path[0] != '\0' ? ": " : "";
   const bool is_limited = limits.source != Source::kNone;
   if (limits.closed || (is_limited && Denies(trouble, false))) {
-    Say(limits.log_level, Level::kError, "error: memory is denied: %s%s%s", path, colon,
-        Meaning(trouble));
+    LogLine(limits.log_level, Level::kError, "error: memory is denied: %s%s%s", path, colon,
+            Meaning(trouble));
   } else if (is_limited) {
-    Say(limits.log_level, Level::kWarning, "warning: %s%s%s; limits hold for this process alone",
-        path, colon, Meaning(trouble));
+    LogLine(limits.log_level, Level::kWarning,
+            "warning: %s%s%s; limits hold for this process alone", path, colon, Meaning(trouble));
   } else if (trouble != Trouble::kNoLimits) {
-    Say(limits.log_level, Level::kWarning, "warning: %s%s%s", path, colon, Meaning(trouble));
+    LogLine(limits.log_level, Level::kWarning, "warning: %s%s%s", path, colon, Meaning(trouble));
   }
 }
 
@@ -104,15 +104,15 @@ void ReportTrouble(const Limits& limits, Trouble trouble) {
 void ReportLimits(const Limits& limits, Trouble trouble, int slot) {
   if (!IsSaid(limits.log_level, Level::kError)) return;
   if (limits.warning[0] != '\0') {
-    Say(limits.log_level, Level::kWarning, "warning: left out: %s", limits.warning);
+    LogLine(limits.log_level, Level::kWarning, "warning: left out: %s", limits.warning);
   }
   if (limits.broken) return ReportBroken(limits);
   if (limits.reason[0] != '\0') {
-    Say(limits.log_level, Level::kError, "error: %s", limits.reason);
+    LogLine(limits.log_level, Level::kError, "error: %s", limits.reason);
   }
   ReportFound(limits);
   if (trouble != Trouble::kNone) return ReportTrouble(limits, trouble);
-  Say(limits.log_level, Level::kDebug, "shares %s, slot %d", limits.region, slot);
+  LogLine(limits.log_level, Level::kDebug, "shares %s, slot %d", limits.region, slot);
 }
 
 void ReportDenial(const Limits& limits, const char* uuid, uint64_t bytes, uint64_t used,
@@ -121,18 +121,19 @@ void ReportDenial(const Limits& limits, const char* uuid, uint64_t bytes, uint64
   const char* const name = uuid[0] != '\0' ? uuid : "the device";
   const auto wanted = static_cast<unsigned long long>(bytes);
   if (limit <= 1) {
-    return Say(limits.log_level, Level::kDenial, "denied: %llu bytes of %s", wanted, name);
+    return LogLine(limits.log_level, Level::kDenial, "denied: %llu bytes of %s", wanted, name);
   }
-  Say(limits.log_level, Level::kDenial, "denied: %llu bytes of %s, of which %llu of %llu are held",
-      wanted, name, static_cast<unsigned long long>(used), static_cast<unsigned long long>(limit));
+  LogLine(limits.log_level, Level::kDenial,
+          "denied: %llu bytes of %s, of which %llu of %llu are held", wanted, name,
+          static_cast<unsigned long long>(used), static_cast<unsigned long long>(limit));
 }
 
 void ReportManaged(const Limits& limits, const char* uuid, uint64_t bytes, uint64_t used,
                    uint64_t limit) {
-  Say(limits.log_level, Level::kDenial,
-      "managed: %llu bytes of %s, which has no room for them; %llu of %llu are held",
-      static_cast<unsigned long long>(bytes), uuid, static_cast<unsigned long long>(used),
-      static_cast<unsigned long long>(limit));
+  LogLine(limits.log_level, Level::kDenial,
+          "managed: %llu bytes of %s, which has no room for them; %llu of %llu are held",
+          static_cast<unsigned long long>(bytes), uuid, static_cast<unsigned long long>(used),
+          static_cast<unsigned long long>(limit));
 }
 
 }  // namespace tessera::limiter

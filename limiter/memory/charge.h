@@ -42,19 +42,19 @@ inline bool ReserveOrTrim(int place, uint64_t bytes, Kind kind = Kind::kData) {
 }
 
 // As what it is counted.
-constexpr Kind KindOf(Sort sort) {
+constexpr Kind MemoryKindOf(Sort sort) {
   const bool is_code = sort == Sort::kModule || sort == Sort::kLibrary || sort == Sort::kHeap;
   const bool is_context = sort == Sort::kContext || sort == Sort::kGreen;
   return is_code ? Kind::kModule : is_context ? Kind::kContext : Kind::kData;
 }
 
 // What is not there any more; others may have it still.
-inline void GiveUp(Sort sort, const Holding& holding, const Parting& parting) {
+inline void GiveUp(Sort sort, const Holding& holding, const MemoryRelease& parting) {
   if (sort == Sort::kLinear && holding.other == kManaged) [[unlikely]]
     ShowManaged(holding.device, -static_cast<int64_t>(holding.bytes));
   if (sort == Sort::kLinear && holding.mappings != 0) [[unlikely]]
-    return parting.GiveUp(holding.bytes, By::kOpening);
-  Release(holding.device, holding.bytes, KindOf(sort));
+    return parting.GiveUp(holding.bytes, SharedBy::kOpening);
+  Release(holding.device, holding.bytes, MemoryKindOf(sort));
   if (sort == Sort::kOpened && holding.other != 0) [[unlikely]]
     parting.GiveBack(holding.other);
 }
@@ -68,7 +68,7 @@ inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
     return true;
   Holding former;
   if (!table->Take(sort, key, &former)) return false;
-  GiveUp(sort, former, Parting(former.device, false));
+  GiveUp(sort, former, MemoryRelease(former.device, false));
   return table->Add(sort, key, holding);
 }
 
@@ -132,7 +132,7 @@ CUresult Close(uint64_t key, Call call) {
   Table* const table = TheTable();
   const bool known = table != nullptr && table->Count(Sort::kOpened, key, -1, 0, 0, &after);
   const bool is_last = known && after.references == 0;
-  const Parting parting(is_last ? after.device : -1);
+  const MemoryRelease parting(is_last ? after.device : -1);
   const CUresult result = call();
   if (result == CUDA_SUCCESS && is_last) {
     GiveUp(Sort::kOpened, after, parting);
@@ -157,7 +157,7 @@ CUresult Free(Sort sort, uint64_t key, Call call) {
     return sort == Sort::kLinear && may_be_opened ? Close(key, call) : call();
   }
   const bool is_exported = sort == Sort::kLinear && holding.mappings != 0;
-  const Parting parting(is_exported ? holding.device : -1);
+  const MemoryRelease parting(is_exported ? holding.device : -1);
   const CUresult result = call();
   if (result == CUDA_SUCCESS) [[likely]] {
     GiveUp(sort, holding, parting);

@@ -56,7 +56,7 @@ class Contents {
         Holding holding;
         if (key == 0 || !table_->TakeTagged(kSorts[i], key, tag_, &holding)) continue;
         if (kSorts[i] == Sort::kSparse) UncountTiles(TakeTiles(key));
-        GiveUp(kSorts[i], holding, Parting(holding.device, false));
+        GiveUp(kSorts[i], holding, MemoryRelease(holding.device, false));
       }
     }
   }

@@ -64,7 +64,7 @@ template <typename Call>
 CUresult Measure(CUdevice device, int place, Call call) {
   const Watch watch(device);
   if (ContextBytes(place) == 0 && watch.is_blind()) {
-    const Newcomer newcomer(device);
+    const NewContext newcomer(device);
     const CUresult result = Patiently(call);
     if (result == CUDA_SUCCESS) NoteContextBytes(place, newcomer.Bytes());
     return result;

@@ -16,14 +16,14 @@ namespace {
 constexpr int kMostDevices = 40;
 
 // By device.
-struct Kept {
+struct GraphCharges {
   std::atomic<uint64_t> charged[kMostDevices];
   // After which less was kept, or another graph may have what is.
   std::atomic<uint64_t> trims[kMostDevices];
 };
 
-Kept* TheKept() {
-  static constinit ProcessMemory<Kept> kept;
+GraphCharges* TheGraphCharges() {
+  static constinit ProcessMemory<GraphCharges> kept;
   return kept.Get();
 }
 
@@ -40,12 +40,12 @@ void ForEach(uint64_t devices, Visit visit) {
 }
 
 void MistrustMarks(CUdevice device) {
-  Kept* const kept = TheKept();
+  GraphCharges* const kept = TheGraphCharges();
   if (kept != nullptr) kept->trims[device].fetch_add(1, std::memory_order_relaxed);
 }
 
 bool Settle(CUdevice device, int place, uint64_t credit) {
-  Kept* const kept = TheKept();
+  GraphCharges* const kept = TheGraphCharges();
   if (kept == nullptr) {
     Release(place, credit, Kind::kData);
     return false;
@@ -67,7 +67,7 @@ bool Settle(CUdevice device, int place, uint64_t credit) {
 // Of a graph that ran in this stream and whose memory was neither trimmed since nor taken by one
 // that leaves something allocated: it has it still, and takes none. Never 0.
 uint64_t MarkOf(uint64_t stream, CUdevice device) {
-  const Kept* const kept = TheKept();
+  const GraphCharges* const kept = TheGraphCharges();
   const uint64_t trims = kept == nullptr ? 0 : kept->trims[device].load(std::memory_order_relaxed);
   return ((stream ^ trims << 48) << 1) | 1;
 }
@@ -164,7 +164,7 @@ void ForgetGraphMemory(CUgraphExec graph) {
 }
 
 bool TrimGraphs(int place) {
-  Kept* const kept = TheKept();
+  GraphCharges* const kept = TheGraphCharges();
   if (kept == nullptr) return false;
   bool more = false;
   for (int device = 0; device < kMostDevices; ++device) {
@@ -178,7 +178,7 @@ bool TrimGraphs(int place) {
 }
 
 void SettleGraphs(CUdevice device) {
-  const Kept* const kept = TheKept();
+  const GraphCharges* const kept = TheGraphCharges();
   if (kept == nullptr || device < 0 || device >= kMostDevices) return;
   const int place = PlaceOfDevice(device);
   if (place >= 0 && kept->charged[device].load(std::memory_order_relaxed) != 0) {

@@ -10,7 +10,7 @@ namespace {
 template <typename Call>
 CUresult Open(CUdeviceptr* answer, Call call) {
   return Answered(answer, [&](CUdeviceptr* out) {
-    const Importing importing;
+    const ImportScope importing;
     const CUresult result = call(out);
     if (result != CUDA_SUCCESS || out == nullptr) return result;
     return CountOpened(*out, kChunk, [out] { return TheDriver().cuIpcCloseMemHandle(*out); });

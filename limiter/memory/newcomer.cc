@@ -41,7 +41,7 @@ bool List(nvmlDevice_t device, nvmlProcessInfo_v2_t* processes, unsigned* count)
 
 }  // namespace
 
-Newcomer::Newcomer(CUdevice device) {
+NewContext::NewContext(CUdevice device) {
   const KeptErrno kept;
   UuidText uuid;
   if (!nvml_ || !UuidOf(device, &uuid)) return;
@@ -55,12 +55,12 @@ Newcomer::Newcomer(CUdevice device) {
   before_ = nullptr;
 }
 
-Newcomer::~Newcomer() {
+NewContext::~NewContext() {
   const KeptErrno kept;
   if (before_ != nullptr) munmap(before_, kSize);
 }
 
-uint64_t Newcomer::Bytes() const {
+uint64_t NewContext::Bytes() const {
   const KeptErrno kept;
   if (before_ == nullptr) return 0;
   nvmlProcessInfo_v2_t* const now = before_ + kMost;

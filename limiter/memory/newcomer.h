@@ -13,14 +13,14 @@
 
 namespace tessera::limiter {
 
-class Newcomer {
+class NewContext {
  public:
   // Before the context is made. Where the program has not loaded NVML it is loaded, if it is there,
   // until this ends.
-  explicit Newcomer(CUdevice device);
-  ~Newcomer();
-  Newcomer(const Newcomer&) = delete;
-  Newcomer& operator=(const Newcomer&) = delete;
+  explicit NewContext(CUdevice device);
+  ~NewContext();
+  NewContext(const NewContext&) = delete;
+  NewContext& operator=(const NewContext&) = delete;
 
   // Bytes that it holds now; 0: nobody knows.
   uint64_t Bytes() const;

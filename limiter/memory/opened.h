@@ -9,16 +9,16 @@ namespace tessera::limiter {
 
 // Around the driver's call that imports memory, of whichever device: what others give up meanwhile
 // may be it.
-class Importing {
+class ImportScope {
  public:
-  Importing() {
+  ImportScope() {
     for (int place = 0; place < kMaxDevices; ++place) BeginImport(place);
   }
-  ~Importing() {
+  ~ImportScope() {
     for (int place = 0; place < kMaxDevices; ++place) EndImport(place);
   }
-  Importing(const Importing&) = delete;
-  Importing& operator=(const Importing&) = delete;
+  ImportScope(const ImportScope&) = delete;
+  ImportScope& operator=(const ImportScope&) = delete;
 };
 
 // The driver opened it, maybe not for the first time. Where nobody of the container has it counted
@@ -47,7 +47,7 @@ CUresult CountOpened(CUdeviceptr pointer, uint64_t chunk, Undo undo) {
   const bool is_there =
       has_room && table != nullptr && table->Count(Sort::kOpened, pointer, 1, 0, 0, &after);
   if (!is_there) undo();
-  if (is_known) Parting(place, false).GiveBack(held);
+  if (is_known) MemoryRelease(place, false).GiveBack(held);
   if (!is_known && has_room) Release(place, held, Kind::kData);
   return is_there ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -114,7 +114,7 @@ bool NoteImported(int place, uint64_t bytes) {
   return false;
 }
 
-void Parting::Begin() {
+void MemoryRelease::Begin() {
   if (!IsCounted(place_)) return;
   device_ = DeviceAt(place_);
   if (device_ < 0) return;
@@ -137,7 +137,7 @@ void Parting::Begin() {
   NoteBalance(&TheBooks()->devices[place_], free_ + used_, begun_, is_alone);
 }
 
-void Parting::End() const {
+void MemoryRelease::End() const {
   if (!IsCounted(place_)) return;
   Books* const books = TheBooks();
   DeviceBooks* const device = &books->devices[place_];
@@ -162,13 +162,13 @@ void Parting::End() const {
   }
 }
 
-bool Parting::CanTell() const {
+bool MemoryRelease::CanTell() const {
   if (free_ == 0) return false;
   ReapAll();
   return ReapedAt() < begun_;
 }
 
-uint64_t Parting::Given(const TotalWord& now) const {
+uint64_t MemoryRelease::Given(const TotalWord& now) const {
   const uint64_t free = FreeOf(device_);
   if (free == 0) return 0;
   const auto more = static_cast<int64_t>(free - free_);
@@ -177,35 +177,35 @@ uint64_t Parting::Given(const TotalWord& now) const {
 }
 
 // False: something was counted meanwhile.
-bool Parting::TryGiveUp(const TotalWord& now, uint64_t bytes, By by) const {
+bool MemoryRelease::TryGiveUp(const TotalWord& now, uint64_t bytes, SharedBy by) const {
   Books* const books = TheBooks();
   if (Given(now) >= bytes) return MoveSince(now, books, place_, Slot(), Less(bytes));
-  if (by == By::kDescriptor) AddTo(&Own(place_)->kept, bytes);
+  if (by == SharedBy::kDescriptor) AddTo(&Own(place_)->kept, bytes);
   const uint64_t lent = Lendable(*books, place_, UnitsOf(bytes), kLentSlot);
   if (LendSince(now, books, place_, Slot(), lent)) {
     AddTo(&Own(place_)->doubtful, lent * kUnit);
     ReleaseRest(place_, bytes, lent);
     return true;
   }
-  if (by == By::kDescriptor) TakeFrom(&Own(place_)->kept, bytes);
+  if (by == SharedBy::kDescriptor) TakeFrom(&Own(place_)->kept, bytes);
   return false;
 }
 
-void Parting::GiveUp(uint64_t bytes, By by) const {
+void MemoryRelease::GiveUp(uint64_t bytes, SharedBy by) const {
   if (!IsCounted(place_)) return;
   bool is_done = false;
   for (int i = 0; i < kAttempts && !is_done && bytes >= kMeasurable && CanTell(); ++i) {
     is_done = TryGiveUp(TotalNow(*TheBooks(), place_), bytes, by);
   }
   if (!is_done) {
-    if (by == By::kDescriptor) AddTo(&Own(place_)->kept, bytes);
+    if (by == SharedBy::kDescriptor) AddTo(&Own(place_)->kept, bytes);
     ReleaseRest(place_, bytes, Lend(TheBooks(), place_, Slot(), UnitsOf(bytes), kLentSlot));
   }
   Mirror(TheRegion(), Slot(), place_);
   TakeFrom(&Own(place_)->exported, bytes);
 }
 
-void Parting::GiveBack(uint64_t bytes) const {
+void MemoryRelease::GiveBack(uint64_t bytes) const {
   if (!IsCounted(place_)) return;
   for (int i = 0; i < kAttempts && CanTell(); ++i) {
     const TotalWord now = TotalNow(*TheBooks(), place_);

@@ -13,7 +13,7 @@ namespace tessera::limiter {
 
 // How memory may be had by others: by a descriptor, whoever has it; or only by a process that
 // opened it and still runs.
-enum class By : uint8_t { kDescriptor, kOpening };
+enum class SharedBy : uint8_t { kDescriptor, kOpening };
 
 // Of what is counted here, so much may be had by others from now on. Before the driver is asked.
 void NoteExported(int place, uint64_t bytes);
@@ -29,23 +29,23 @@ bool NoteImported(int place, uint64_t bytes);
 // Several of a container may be under way at once, of which one sees what another one freed. So the
 // last of them looks whether the card and the books agree again as they did before: what is lent,
 // and too much, is free.
-class Parting {
+class MemoryRelease {
  public:
   // is_seen: the card is asked. What goes at a time that nobody knows may be had by others.
-  explicit Parting(int place, bool is_seen = true) : place_(place) {
+  explicit MemoryRelease(int place, bool is_seen = true) : place_(place) {
     if (place >= 0 && is_seen) [[unlikely]]
       Begin();
   }
-  ~Parting() {
+  ~MemoryRelease() {
     if (free_ != 0) [[unlikely]]
       End();
   }
-  Parting(const Parting&) = delete;
-  Parting& operator=(const Parting&) = delete;
+  MemoryRelease(const MemoryRelease&) = delete;
+  MemoryRelease& operator=(const MemoryRelease&) = delete;
 
   int place() const { return place_; }
   // What this process had exported, and is no more counted for it: it is free, or lent.
-  void GiveUp(uint64_t bytes, By by) const;
+  void GiveUp(uint64_t bytes, SharedBy by) const;
   // What it had imported, and was not counted here; 0: it was never known how large it is.
   void GiveBack(uint64_t bytes) const;
 
@@ -55,7 +55,7 @@ class Parting {
   bool CanTell() const;
   // Bytes that came to be free, beyond what the container gave back in its books by then.
   uint64_t Given(const TotalWord& now) const;
-  bool TryGiveUp(const TotalWord& now, uint64_t bytes, By by) const;
+  bool TryGiveUp(const TotalWord& now, uint64_t bytes, SharedBy by) const;
 
   const int place_;
   CUdevice device_ = -1;

@@ -261,7 +261,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* out, CUdeviceptr pointer
 CUresult cuMemPoolImportPointer(CUdeviceptr* answer, CUmemoryPool pool,
                                 CUmemPoolPtrExportData* data) {
   return Answered(answer, [&](CUdeviceptr* out) {
-    const Importing importing;
+    const ImportScope importing;
     const CUresult result = TheDriver().cuMemPoolImportPointer(out, pool, data);
     if (result != CUDA_SUCCESS || out == nullptr) return result;
     return CountOpened(*out, kUnit, [out] { return TheDriver().cuMemFree_v2(*out); });

@@ -216,16 +216,17 @@ uint64_t UsedOf(const CUarrayMapInfo& operation) {
 
 // Counts what a call maps, before it is made. False: there is no memory to remember it, or no room
 // for what is imported and counted for nobody, which is lacking then.
-bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun, Lacking* lacking) {
+bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun,
+           LimitExcess* excess) {
   const Uncancelled uncancelled;
   const Locked lock(&all->mutex);
   Tile** end = begun;
   for (unsigned i = 0; i < count; ++i) {
     if (list[i].memOperationType != kMap || !CountMapping(list[i].memHandle)) continue;
     if (IsImported(list[i].memHandle)) {
-      *lacking = CountImported(list[i].memHandle, RoundUp(UsedOf(list[i]), kChunk));
+      *excess = CountImported(list[i].memHandle, RoundUp(UsedOf(list[i]), kChunk));
     }
-    Tile* const tile = lacking->bytes == 0 ? New(all) : nullptr;
+    Tile* const tile = excess->bytes == 0 ? New(all) : nullptr;
     if (tile == nullptr) {
       UncountMapping(list[i].memHandle);
       return false;
@@ -254,9 +255,9 @@ void Finish(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile* begun)
 template <typename Call>
 CUresult MapOwn(CUarrayMapInfo* list, unsigned count, Tiles* all, Call call) {
   Tile* begun = nullptr;
-  Lacking lacking;
-  const bool may = Begin(list, count, all, &begun, &lacking);
-  if (lacking.bytes != 0) Refuse(lacking.place, lacking.bytes);
+  LimitExcess excess;
+  const bool may = Begin(list, count, all, &begun, &excess);
+  if (excess.bytes != 0) Refuse(excess.place, excess.bytes);
   const CUresult result = may ? call(list) : CUDA_ERROR_OUT_OF_MEMORY;
   if (result == CUDA_SUCCESS) {
     Finish(list, count, all, begun);

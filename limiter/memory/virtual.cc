@@ -24,9 +24,9 @@ int PlaceOf(const CUmemAllocationProp* wanted) {
   return wanted == nullptr ? -1 : PlaceOfLocation(wanted->location);
 }
 
-void FreeIfUnused(const Holding& after, const Parting& parting) {
+void FreeIfUnused(const Holding& after, const MemoryRelease& parting) {
   if (after.references != 0 || after.mappings != 0) return;
-  if (after.tag == kExported) return parting.GiveUp(after.bytes, By::kDescriptor);
+  if (after.tag == kExported) return parting.GiveUp(after.bytes, SharedBy::kDescriptor);
   Release(after.device, after.bytes, Kind::kData);
   if (after.tag == kImported && (after.other != 0 || after.bytes == 0)) {
     parting.GiveBack(after.other);
@@ -59,14 +59,14 @@ bool CountHandle(CUmemGenericAllocationHandle handle, int references, int mappin
          table->Count(Sort::kHandle, handle, references, mappings, bytes, after);
 }
 
-void EndMapping(CUmemGenericAllocationHandle handle, const Parting& parting) {
+void EndMapping(CUmemGenericAllocationHandle handle, const MemoryRelease& parting) {
   Mutex* const retaining = Retaining();
   if (retaining == nullptr) return;
   const Locked lock(retaining);
   Holding after;
   if (!CountHandle(handle, 0, -1, 0, &after)) return;
   if (after.tag == kOwn || parting.place() == after.device) return FreeIfUnused(after, parting);
-  FreeIfUnused(after, Parting(after.device, false));
+  FreeIfUnused(after, MemoryRelease(after.device, false));
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ bool tessera::limiter::CountMapping(CUmemGenericAllocationHandle handle) {
 }
 
 void tessera::limiter::UncountMapping(CUmemGenericAllocationHandle handle) {
-  EndMapping(handle, Parting(-1));
+  EndMapping(handle, MemoryRelease(-1));
 }
 
 namespace {
@@ -111,7 +111,7 @@ bool tessera::limiter::IsImported(CUmemGenericAllocationHandle handle) {
   return any_is_passed.load(std::memory_order_acquire) && TagOf(handle, &ignored) == kImported;
 }
 
-Lacking tessera::limiter::CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
+LimitExcess tessera::limiter::CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes) {
   Mutex* const retaining = Retaining();
   if (retaining == nullptr) return {.bytes = bytes};
   const Uncancelled uncancelled;
@@ -167,7 +167,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   Holding after;
   const bool known = CountHandle(handle, -1, 1, 0, &after);
   const bool is_last = known && after.references == 0 && after.mappings == 1;
-  const Parting parting(is_last && after.tag != kOwn ? after.device : -1);
+  const MemoryRelease parting(is_last && after.tag != kOwn ? after.device : -1);
   const CUresult result = TheDriver().cuMemRelease(handle);
   if (!known) return result;
   if (result != CUDA_SUCCESS) CountHandle(handle, 1, 0, 0, &after);
@@ -182,12 +182,12 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
     return driver.cuMemMap(address, bytes, offset, handle, flags);
   }
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-  Lacking lacking;
-  if (IsImported(handle)) lacking = CountImported(handle, RoundUp(offset + bytes, kChunk));
-  if (lacking.bytes == 0) {
+  LimitExcess excess;
+  if (IsImported(handle)) excess = CountImported(handle, RoundUp(offset + bytes, kChunk));
+  if (excess.bytes == 0) {
     result = driver.cuMemMap(address, bytes, offset, handle, flags);
   } else {
-    Refuse(lacking.place, lacking.bytes);
+    Refuse(excess.place, excess.bytes);
   }
   if (result == CUDA_SUCCESS &&
       !TheTable()->Add(Sort::kMapping, address, {.bytes = bytes, .other = handle})) {
@@ -199,7 +199,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 }
 
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
-  const Parting parting(PlaceOfPassed(address, bytes));
+  const MemoryRelease parting(PlaceOfPassed(address, bytes));
   const CUresult result = TheDriver().cuMemUnmap(address, bytes);
   Table* const table = TheTable();
   if (result != CUDA_SUCCESS || table == nullptr) return result;
@@ -253,7 +253,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* answer, vo
                                         CUmemAllocationHandleType type) {
   return Answered(answer, [&](CUmemGenericAllocationHandle* out) {
     const Driver& driver = TheDriver();
-    const Importing importing;
+    const ImportScope importing;
     const CUresult result = driver.cuMemImportFromShareableHandle(out, handle, type);
     CUmemAllocationProp found{};
     if (result != CUDA_SUCCESS ||

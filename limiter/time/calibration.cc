@@ -41,7 +41,7 @@ void WantCalibration(const Cost& cost, uint64_t now, CalibrationBooks* books) {
   __atomic_store_n(&books->wanted_at, now, __ATOMIC_RELEASE);
 }
 
-bool Calibrate(const Measured& measured, uint64_t busy, uint64_t now, CalibrationBooks* books) {
+bool Calibrate(const Measurement& measured, uint64_t busy, uint64_t now, CalibrationBooks* books) {
   const Moment moment = MomentOf(*books);
   if (measured.start < moment.from || measured.end > moment.until || busy == 0) return false;
   if (!measured.cost->Calibrate(busy, now)) return false;

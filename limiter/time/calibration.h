@@ -24,7 +24,7 @@ int64_t SavedWhileHeld(const CalibrationBooks& books, uint64_t now, uint32_t per
 void WantCalibration(const Cost& cost, uint64_t now, CalibrationBooks* books);
 
 // Learns from a run that was measured while nothing else ran, if it was. `busy`: of the process.
-bool Calibrate(const Measured& measured, uint64_t busy, uint64_t now, CalibrationBooks* books);
+bool Calibrate(const Measurement& measured, uint64_t busy, uint64_t now, CalibrationBooks* books);
 
 // A process's own; good when it is all zeros.
 class Calibrator {

@@ -7,10 +7,10 @@
 
 #include "limiter/contract.h"
 #include "limiter/time/calibration.h"
+#include "limiter/time/container_processes.h"
 #include "limiter/time/neighbours.h"
 #include "limiter/time/own_busy.h"
 #include "limiter/time/samples.h"
-#include "limiter/time/siblings.h"
 
 namespace tessera::limiter {
 
@@ -21,7 +21,7 @@ inline constexpr uint64_t kLongIfShared = 50'000;  // ns
 // thread's at a time.
 struct View {
   Neighbours neighbours;
-  Siblings siblings;
+  ContainerProcesses processes;
   OwnBusy busy;
 };
 
@@ -32,7 +32,7 @@ struct ChargeBooks {
 };
 
 // ns, and the run is learned from. `is_shared`: there are other processes.
-int64_t ChargeOf(const Measured& measured, bool is_shared, View* view, const ChargeBooks& books,
+int64_t ChargeOf(const Measurement& measured, bool is_shared, View* view, const ChargeBooks& books,
                  uint64_t now);
 
 }  // namespace tessera::limiter

@@ -16,7 +16,7 @@ class ChargeTest : public testing::Test {
   ChargeTest() {
     books_.others = 1;
     Tell();
-    for (View* view : {&own_, &sibling_}) view->neighbours.Look(books_, now_);
+    for (View* view : {&own_, &sibling_}) view->neighbours.ReadCompany(books_, now_);
     now_ += 1'500 * kMs;
     Tell();
   }
@@ -24,10 +24,10 @@ class ChargeTest : public testing::Test {
   // As the meter does it.
   int64_t Charge(View* view, Cost* cost, uint64_t start, uint64_t end, int64_t taken = 0,
                  uint32_t stands_for = 1, bool is_shared = true) {
-    const Measured measured{cost, 0, {stands_for, stands_for}, taken, start, end, 0};
+    const Measurement measured{cost, 0, {stands_for, stands_for}, taken, start, end, 0};
     const int64_t charged = ChargeOf(measured, is_shared, view, {&books_, &calibration_}, now_);
     Correct(&books_, now_, 30, charged);
-    view->siblings.NoteOwn(charged);
+    view->processes.NoteOwn(charged);
     return charged;
   }
 

@@ -15,19 +15,19 @@ struct Shape {
   unsigned x, y, z;
 };
 
-Launched KernelOf(CUfunction function, const Shape& grid, const Shape& block) {
+LaunchedWork KernelOf(CUfunction function, const Shape& grid, const Shape& block) {
   uint64_t key = Mixed(reinterpret_cast<uintptr_t>(function), grid.x | uint64_t{grid.y} << 32);
   key = Mixed(key, grid.z | uint64_t{block.x} << 32);
   return {Mixed(key, block.y | uint64_t{block.z} << 32), function};
 }
 
-Launched KernelOf(const CUlaunchConfig& config, CUfunction function) {
+LaunchedWork KernelOf(const CUlaunchConfig& config, CUfunction function) {
   return KernelOf(function, {config.gridDimX, config.gridDimY, config.gridDimZ},
                   {config.blockDimX, config.blockDimY, config.blockDimZ});
 }
 
 // The block of a launch of CUDA 2 was said before, and is not known here.
-Launched KernelOf(CUfunction function, int width, int height) {
+LaunchedWork KernelOf(CUfunction function, int width, int height) {
   return KernelOf(function, {static_cast<unsigned>(width), static_cast<unsigned>(height), 1}, {});
 }
 
@@ -130,7 +130,8 @@ CUresult LaunchGraph(CUgraphExec graph, const Stream& stream, Call call) {
   const PlaceBits places = PlacesOf(graph);
   if (places != 0) [[unlikely]]
     return LaunchAt(places, graph, stream, nullptr, call);
-  return Limited(stream, [graph] { return Launched{reinterpret_cast<uintptr_t>(graph)}; }, call);
+  return Limited(
+      stream, [graph] { return LaunchedWork{reinterpret_cast<uintptr_t>(graph)}; }, call);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 #include "limiter/time/bucket.h"
 #include "limiter/time/calibration.h"
 #include "limiter/time/charge.h"
-#include "limiter/time/looks.h"
 #include "limiter/time/monitor.h"
+#include "limiter/time/usage_samples.h"
 
 // What atexit is made of, which programs have in themselves.
 extern "C" int __cxa_atexit(void (*call)(void*), void* with, void* object);
@@ -49,7 +49,7 @@ struct Meter {
     Usage usage;
     View view;
     Calibrator calibrator;
-    OwnFlight flight;
+    OwnInFlight in_flight;
     std::atomic<CUcontext> context;  // in which it was launched,
     std::atomic<bool> has_others;    // and in others too
   } devices[kMaxDevices];
@@ -127,16 +127,16 @@ void CountProcesses(Meter* meter, uint64_t now) {
 }
 
 void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
-  meter->devices[place].view.siblings.NoteOwn(ns);
+  meter->devices[place].view.processes.NoteOwn(ns);
   const int slot = OwnSlot();
   if (slot < 0) return;
   meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
 }
 
 // What the region says of this process.
-Flight* FlightOf(const Meter& meter, int place) {
+InFlight* InFlightOf(const Meter& meter, int place) {
   const int slot = OwnSlot();
-  return &meter.region->books.flights[slot < 0 ? 0 : slot][place];
+  return &meter.region->books.in_flight[slot < 0 ? 0 : slot][place];
 }
 
 void NoteContext(Meter::Device* device) {
@@ -149,7 +149,7 @@ void NoteContext(Meter::Device* device) {
 
 [[gnu::noinline]] void NoteUnmeasured(Meter* meter, int place, const Stream& stream) {
   NoteContext(&meter->devices[place]);
-  meter->devices[place].flight.NoteUnmeasured(stream.id(), FlightOf(*meter, place));
+  meter->devices[place].in_flight.NoteUnmeasured(stream.id(), InFlightOf(*meter, place));
 }
 
 // Of 1 to 100: what is corrected may be no more limited now.
@@ -161,11 +161,11 @@ uint32_t PercentToFill(int place) {
 void CorrectNow(Meter* meter, int place, int64_t more) {
   const uint64_t now = Now();
   Correct(BooksOf(*meter, place), now, PercentToFill(place), more);
-  meter->devices[place].flight.Took(more, FlightOf(*meter, place));
+  meter->devices[place].in_flight.AddTaken(more, InFlightOf(*meter, place));
   Use(meter, place, more, now);
 }
 
-void Charge(Meter* meter, const Measured& measured) {
+void Charge(Meter* meter, const Measurement& measured) {
   const int place = measured.place;
   TimeBooks* const books = BooksOf(*meter, place);
   const uint64_t now = Now();
@@ -176,13 +176,13 @@ void Charge(Meter* meter, const Measured& measured) {
   const uint32_t percent = PercentToFill(place);
   Correct(books, now, percent, more, measured.taken,
           SavedWhileHeld(*CalibrationOf(*meter, place), now, percent));
-  meter->devices[place].flight.Read(measured.stream, measured.launched, FlightOf(*meter, place),
-                                    measured.measures);
+  meter->devices[place].in_flight.Read(measured.stream, measured.launched,
+                                       InFlightOf(*meter, place), measured.measures);
   Use(meter, place, more, now);
 }
 
 void Collect(Meter* meter) {
-  meter->samples.Collect([meter](const Measured& measured) { Charge(meter, measured); });
+  meter->samples.Collect([meter](const Measurement& measured) { Charge(meter, measured); });
 }
 
 // The program ends: what is done is charged as it was measured, while the driver can still tell.
@@ -253,7 +253,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     if (passes) Correct(books, now, percent, taken + untold);
     if (wait == 0 || passes) {
       if (cost.is_collective()) device.collective_at.store(now, std::memory_order_relaxed);
-      device.flight.Took(taken + untold, FlightOf(*meter, place));
+      device.in_flight.AddTaken(taken + untold, InFlightOf(*meter, place));
       CountProcesses(meter, now);
       Use(meter, place, taken + untold, now);
       return taken;
@@ -282,14 +282,14 @@ Weight WeightOf(uint64_t ns, bool has_waited) {
 }
 
 // The places whose time is limited, a bit for each, with what a launch tells the monitor.
-inline uint32_t LimitedNow(Meter* meter, When* when) {
+inline uint32_t LimitedNow(Meter* meter, SinceLast* when) {
   HamiRegion* const hami = &meter->region->hami;
-  *when = SayWhen(hami, &meter->said);
-  if (*when == When::kAnotherSecond) [[unlikely]]
+  *when = MarkKernelTime(hami, &meter->said);
+  if (*when == SinceLast::kAnotherSecond) [[unlikely]]
     FindLimited(meter);
-  if (!SayRecent(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]]
+  if (!MarkRecentKernel(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]]
     AwaitMonitor(meter->region);
-  if (*when == When::kAnotherSecond) [[unlikely]]
+  if (*when == SinceLast::kAnotherSecond) [[unlikely]]
     LookForMonitor(meter->region);
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);
   return limited != 0 && Holds(meter->policy, *hami) ? limited : 0;
@@ -298,18 +298,18 @@ inline uint32_t LimitedNow(Meter* meter, When* when) {
 }  // namespace
 
 // False, always: it is not limited.
-inline bool Launch::Pass(When when) {
+inline bool Launch::Pass(SinceLast when) {
   ++free_launches;
-  if (when != When::kSame) [[unlikely]]
+  if (when != SinceLast::kSame) [[unlikely]]
     Look();
   return false;
 }
 
 // One now and then is held as others are while a neighbour's run is measured, and is measured all
-// the same, to be shown (looks.h).
+// the same, to be shown (usage_samples.h).
 [[gnu::noinline]] void Launch::Look() {
   AwaitHold();
-  sample_ = BeginLook(stream_, free_launches);
+  sample_ = BeginUsageSample(stream_, free_launches);
   free_launches = 0;
   if (sample_ >= 0) taken_ = kLook;
 }
@@ -318,7 +318,7 @@ bool Launch::IsLimited() {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) [[unlikely]]
     return false;
-  When when;
+  SinceLast when;
   const uint32_t limited = LimitedNow(meter, &when);
   if (limited == 0) [[likely]]
     return Pass(when);
@@ -333,14 +333,14 @@ bool Launch::IsLimitedAt(int place) {
   Meter* const meter = OwnMeter();
   if (meter == nullptr) return false;
   if (place == CurrentPlace()) return IsLimited();
-  When when;
+  SinceLast when;
   if ((LimitedNow(meter, &when) >> place & 1) == 0 || IsCaptured(stream_)) return false;
   place_ = place;
   is_elsewhere_ = true;
   return true;
 }
 
-Launch::Measuring Launch::Admit(const Launched& what) {
+Launch::Measuring Launch::Admit(const LaunchedWork& what) {
   Meter* const meter = the_meter.Get();
   Cost* const cost = meter->costs.Find(what.key);
   const uint64_t ns = cost->ns();
@@ -353,7 +353,7 @@ Launch::Measuring Launch::Admit(const Launched& what) {
     const auto more = static_cast<int64_t>(ns);
     std::atomic<int64_t>& untold = meter->devices[place_].untold;
     if (untold.fetch_add(more, std::memory_order_relaxed) + more < kTold) [[likely]] {
-      if (!meter->devices[place_].flight.IsNoted(stream_.id())) [[unlikely]]
+      if (!meter->devices[place_].in_flight.IsNoted(stream_.id())) [[unlikely]]
         NoteUnmeasured(meter, place_, stream_);
       return {};
     }
@@ -370,7 +370,7 @@ Launch::Measuring Launch::Admit(const Launched& what) {
 [[gnu::noinline]] void Launch::Note(const Measuring& measuring) {
   if (measuring.weight.runs != 0 && Measure(measuring.cost, measuring.weight)) return;
   Meter* const meter = the_meter.Get();
-  if (!meter->devices[place_].flight.IsNoted(stream_.id())) {
+  if (!meter->devices[place_].in_flight.IsNoted(stream_.id())) {
     NoteUnmeasured(meter, place_, stream_);
   }
 }
@@ -381,9 +381,9 @@ Launch::Measuring Launch::Admit(const Launched& what) {
   if (sample_ >= 0) {
     const int at = is_elsewhere_ ? CurrentPlace() : place_;
     NoteContext(&meter->devices[at >= 0 && at < kMaxDevices ? at : place_]);
-    launched_ = meter->devices[place_].flight.NoteMeasured(FlightOf(*meter, place_));
+    launched_ = meter->devices[place_].in_flight.NoteMeasured(InFlightOf(*meter, place_));
     // It is behind none of that device's streams.
-    if (is_elsewhere_) launched_.launches = OwnFlight::kBehindNone;
+    if (is_elsewhere_) launched_.launches = OwnInFlight::kBehindNone;
     return true;
   }
   // Who launches so many that there is no room to measure them is not let off cheaply.
@@ -397,9 +397,9 @@ Launch::Measuring Launch::Admit(const Launched& what) {
 [[gnu::noinline]] void Launch::Finish(bool is_launched) {
   Meter* const meter = the_meter.Get();
   const StreamContext context(stream_);
-  if (taken_ == kLook) return EndLook(sample_, stream_, is_launched);
+  if (taken_ == kLook) return EndUsageSample(sample_, stream_, is_launched);
   const bool is_measured = sample_ >= 0;
-  OwnFlight* const flight = &meter->devices[place_].flight;
+  OwnInFlight* const in_flight = &meter->devices[place_].in_flight;
   if (is_launched) {
     if (!is_measured || meter->samples.End(sample_, stream_, taken_, launched_)) return;
     NoteUnmeasured(meter, place_, stream_);
@@ -407,7 +407,7 @@ Launch::Measuring Launch::Admit(const Launched& what) {
     if (is_measured) meter->samples.Cancel(sample_);
     CorrectNow(meter, place_, -taken_);
   }
-  if (is_measured) flight->Read(0, {}, FlightOf(*meter, place_));
+  if (is_measured) in_flight->Read(0, {}, InFlightOf(*meter, place_));
 }
 
 Wait::Wait(const Stream& stream) : stream_(stream.id()) {
@@ -425,12 +425,12 @@ void Wait::Begin() {
   const int place = CurrentPlace();
   if (place < 0 || place >= kMaxDevices) return;
   // A graph that is waited for may have run elsewhere alone.
-  if (__atomic_load_n(&FlightOf(*meter, place)->since, __ATOMIC_RELAXED) == 0 &&
+  if (__atomic_load_n(&InFlightOf(*meter, place)->since, __ATOMIC_RELAXED) == 0 &&
       !has_several_devices.load(std::memory_order_relaxed)) {
     return;
   }
   place_ = place;
-  began_ = meter->devices[place].flight.BeginWait();
+  began_ = meter->devices[place].in_flight.BeginWait();
 }
 
 [[gnu::noinline]] void Wait::Finish() {
@@ -439,7 +439,7 @@ void Wait::Begin() {
   Collect(meter);
   // All that it has in one context is not all that it has.
   const bool is_known = stream_ != kAllStreams || !device->has_others.load();
-  device->flight.EndWait(is_known ? stream_ : 0, began_, FlightOf(*meter, place_));
+  device->in_flight.EndWait(is_known ? stream_ : 0, began_, InFlightOf(*meter, place_));
 }
 
 void ForgetCost(uint64_t key) {
@@ -460,22 +460,23 @@ void AwaitMeasures(CUcontext context) {
 ContextEnd::ContextEnd(CUcontext context) : context_(context) {
   Meter* const meter = context == nullptr ? nullptr : OwnMeter();
   holds_ = meter != nullptr &&
-           meter->samples.Hold([meter](const Measured& measured) { Charge(meter, measured); });
-  holds_looks_ = context != nullptr && HoldLooks();
+           meter->samples.Hold([meter](const Measurement& measured) { Charge(meter, measured); });
+  holds_usage_samples_ = context != nullptr && HoldUsageSamples();
 }
 ContextEnd::~ContextEnd() {
   if (holds_) the_meter.Get()->samples.LetGo();
-  if (holds_looks_) LetGoLooks();
+  if (holds_usage_samples_) LetGoUsageSamples();
 }
 void ContextEnd::Ended() {
-  if (holds_looks_) LooksEnded(context_);
+  if (holds_usage_samples_) UsageSamplesEnded(context_);
   if (!holds_) return;
   Meter* const meter = the_meter.Get();
-  meter->samples.Drop(context_, [meter](const Measured& measured) { Charge(meter, measured); });
+  meter->samples.Drop(context_, [meter](const Measurement& measured) { Charge(meter, measured); });
   for (int place = 0; place < kMaxDevices; ++place) {
     Meter::Device* const device = &meter->devices[place];
     if (device->context.load() != context_ || device->has_others.load()) continue;
-    device->flight.EndWait(kAllStreams, device->flight.BeginWait(), FlightOf(*meter, place));
+    device->in_flight.EndWait(kAllStreams, device->in_flight.BeginWait(),
+                              InFlightOf(*meter, place));
     device->context.store(nullptr);
   }
 }

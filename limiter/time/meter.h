@@ -17,7 +17,7 @@
 namespace tessera::limiter {
 
 // What is launched: what it is known by, and the kernel, if it is one.
-struct Launched {
+struct LaunchedWork {
   uint64_t key;
   CUfunction function = nullptr;
 };
@@ -37,7 +37,7 @@ class Launch {
   // Likewise, of a launch that runs at a place of the books, whose device need not be the stream's.
   bool IsLimitedAt(int place);
   // Returns when it may run.
-  Measuring Admit(const Launched& what);
+  Measuring Admit(const LaunchedWork& what);
   // Right before the driver is asked.
   void Begin(const Measuring& measuring) {
     if (measuring.cost != nullptr) [[unlikely]]
@@ -53,7 +53,7 @@ class Launch {
   Launch& operator=(const Launch&) = delete;
 
  private:
-  bool Pass(When when);
+  bool Pass(SinceLast when);
   void Look();
   void Note(const Measuring& measuring);
   bool Measure(Cost* cost, const Weight& weight);
@@ -63,8 +63,8 @@ class Launch {
   int place_ = -1;
   bool is_elsewhere_ = false;  // than the stream is
   int sample_ = Samples::kNone;
-  int64_t taken_ = 0;          // 0: nothing is to be done behind it
-  OwnFlight::Point launched_;  // where it is measured
+  int64_t taken_ = 0;            // 0: nothing is to be done behind it
+  OwnInFlight::Point launched_;  // where it is measured
 };
 
 // A call of the program's that waits for launches, or asks whether they are done: what it told is
@@ -89,7 +89,7 @@ class Wait {
 
   const StreamId stream_;
   int place_ = -1;  // of the device; -1: there is nothing to be told of
-  OwnFlight::Point began_;
+  OwnInFlight::Point began_;
 };
 
 // What this key was is no more.
@@ -112,7 +112,7 @@ class ContextEnd {
  private:
   const CUcontext context_;
   bool holds_ = false;
-  bool holds_looks_ = false;
+  bool holds_usage_samples_ = false;
 };
 
 }  // namespace tessera::limiter

@@ -13,7 +13,7 @@ bool MayBeBlocked(const Books& books, const Clock& clock) {
 
 }  // namespace
 
-bool SayRecentNow(Region* region, const Clock& clock) {
+bool MarkRecentKernelNow(Region* region, const Clock& clock) {
   int32_t* const word = &region->hami.recent_kernel;
   int32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
   while (seen != kRecent) {
@@ -51,7 +51,7 @@ void SleepFor(uint64_t ns) {
 void AwaitMonitor(Region* region, const Clock& clock) {
   constexpr uint64_t kMoment = 5'000'000;  // ns
   int32_t* const word = &region->hami.recent_kernel;
-  for (uint64_t began = clock.now(); !SayRecent(region, clock); clock.sleep(kMoment)) {
+  for (uint64_t began = clock.now(); !MarkRecentKernel(region, clock); clock.sleep(kMoment)) {
     int32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     if (seen >= 0 || clock.now() - began < kLongestBlock) continue;
     began = clock.now();

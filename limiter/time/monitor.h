@@ -31,33 +31,33 @@ inline constexpr Clock kClock{Now, SleepFor};
 
 // Says that a kernel is launched. False: the monitor lets nothing run, or somebody took its block
 // back and it had no time yet to write it again.
-bool SayRecentNow(Region* region, const Clock& clock);
-inline bool SayRecent(Region* region, const Clock& clock = kClock) {
+bool MarkRecentKernelNow(Region* region, const Clock& clock);
+inline bool MarkRecentKernel(Region* region, const Clock& clock = kClock) {
   const int32_t seen = __atomic_load_n(&region->hami.recent_kernel, __ATOMIC_RELAXED);
-  return seen == kRecent || SayRecentNow(region, clock);
+  return seen == kRecent || MarkRecentKernelNow(region, clock);
 }
 
 // Takes back the switch of a monitor that has written nothing for a while: limits hold as where no
-// monitor runs. After SayRecent, which finds what was written; a monitor that comes back writes its
-// switch again.
+// monitor runs. After MarkRecentKernel, which finds what was written; a monitor that comes back
+// writes its switch again.
 void LookForMonitor(Region* region, const Clock& clock = kClock);
 
 // A launch beside the last one.
-enum class When : uint8_t { kSame, kLater, kAnotherSecond };  // kLater: by a 60th of a second
+enum class SinceLast : uint8_t { kSame, kLater, kAnotherSecond };  // kLater: by a 60th of a second
 
 // Says when the last kernel was launched, to the second; the clock costs no call into the kernel.
 // `said`: when this process's last one was, in seconds and 64ths.
-inline When SayWhen(HamiRegion* hami, std::atomic<int64_t>* said) {
+inline SinceLast MarkKernelTime(HamiRegion* hami, std::atomic<int64_t>* said) {
   timespec now;
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   const int64_t moment = now.tv_sec << 6 | now.tv_nsec >> 24;
   const int64_t before = said->load(std::memory_order_relaxed);
   if (before == moment) [[likely]]
-    return When::kSame;
+    return SinceLast::kSame;
   said->store(moment, std::memory_order_relaxed);
-  if (before >> 6 == now.tv_sec) return When::kLater;
+  if (before >> 6 == now.tv_sec) return SinceLast::kLater;
   __atomic_store_n(&hami->last_kernel_time, now.tv_sec, __ATOMIC_RELAXED);
-  return When::kAnotherSecond;
+  return SinceLast::kAnotherSecond;
 }
 
 // Whether this process's limits of time hold now.

@@ -39,7 +39,7 @@ class MonitorTest : public testing::Test {
   // As the first launch of a second finds it, after so many ns.
   int32_t SwitchAfter(uint64_t ns) {
     now_ += ns;
-    EXPECT_TRUE(SayRecent(region_.get(), kOwnClock));
+    EXPECT_TRUE(MarkRecentKernel(region_.get(), kOwnClock));
     LookForMonitor(region_.get(), kOwnClock);
     return hami_->utilization_switch;
   }
@@ -53,14 +53,14 @@ class MonitorTest : public testing::Test {
 TEST_F(MonitorTest, ALaunchSaysThatAKernelIsRecent) {
   for (const int32_t seen : {0, 1, 2}) {
     hami_->recent_kernel = seen;
-    EXPECT_TRUE(SayRecent(region_.get()));
+    EXPECT_TRUE(MarkRecentKernel(region_.get()));
     EXPECT_EQ(hami_->recent_kernel, 2);
   }
 }
 
 TEST_F(MonitorTest, ABlockIsNeverWrittenOver) {
   hami_->recent_kernel = -1;
-  EXPECT_FALSE(SayRecent(region_.get()));
+  EXPECT_FALSE(MarkRecentKernel(region_.get()));
   EXPECT_EQ(hami_->recent_kernel, -1);
 }
 
@@ -78,7 +78,7 @@ TEST_F(MonitorTest, TheBlockOfADeadMonitorIsTakenBackAfterFifteenSecondsAndEndsA
     meanwhile_ = [] {
       const bool is_over = now_ - region_at_->books.unblocked_at >= 6 * kSecond;
       if (region_at_->hami.recent_kernel == 0 && !is_over) {
-        EXPECT_FALSE(SayRecent(region_at_, kOwnClock)) << "nor does another launch pass";
+        EXPECT_FALSE(MarkRecentKernel(region_at_, kOwnClock)) << "nor does another launch pass";
       }
     };
     EXPECT_EQ(Await(), 21u);
@@ -151,7 +151,7 @@ TEST_F(MonitorTest, LimitsHoldByPolicyOrByTheMonitorsSwitch) {
 TEST_F(MonitorTest, TheLastKernelsTimeIsInSeconds) {
   const int64_t before = time(nullptr);
   std::atomic<int64_t> said{0};
-  EXPECT_EQ(SayWhen(hami_, &said), When::kAnotherSecond);
+  EXPECT_EQ(MarkKernelTime(hami_, &said), SinceLast::kAnotherSecond);
   EXPECT_EQ(hami_->last_kernel_time, said >> 6);
   EXPECT_GE(hami_->last_kernel_time, before - 1);
   EXPECT_LE(hami_->last_kernel_time, time(nullptr));
@@ -161,9 +161,9 @@ TEST_F(MonitorTest, SixtyTimesASecondALaunchIsLaterThanTheLastOne) {
   std::atomic<int64_t> said{0};
   int later = 0, seconds = 0;
   while (seconds < 2) {
-    const When when = SayWhen(hami_, &said);
-    if (when == When::kAnotherSecond) ++seconds;
-    if (when == When::kLater && seconds == 1) ++later;
+    const SinceLast when = MarkKernelTime(hami_, &said);
+    if (when == SinceLast::kAnotherSecond) ++seconds;
+    if (when == SinceLast::kLater && seconds == 1) ++later;
   }
   EXPECT_LE(later, 59);
 }

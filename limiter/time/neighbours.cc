@@ -14,7 +14,7 @@ bool Swap(uint64_t* word, uint64_t* seen, uint64_t value) {
 
 }  // namespace
 
-Company Neighbours::Look(const TimeBooks& books, uint64_t now) {
+Company Neighbours::ReadCompany(const TimeBooks& books, uint64_t now) {
   const uint64_t at = __atomic_load_n(&books.others_at, __ATOMIC_ACQUIRE);
   const uint64_t others = Load(books.others);
   if (at == 0 || (at < now && now - at > kLate) || (at > now && at - now > kLate)) {
@@ -34,7 +34,7 @@ Company Neighbours::Look(const TimeBooks& books, uint64_t now) {
                                                               : Company::kNone;
 }
 
-uint64_t ChargeAlone(TimeBooks* books, const Alone& run) {
+uint64_t ChargeSoloRun(TimeBooks* books, const SoloRun& run) {
   // That a program was held up between two calls is not what the runs took that it stands for.
   const uint64_t longer = run.busy > run.cost ? run.busy - run.cost : 0;
   const uint64_t of_others = longer > run.held_up ? longer - run.held_up : 0;
@@ -49,7 +49,7 @@ uint64_t ChargeAlone(TimeBooks* books, const Alone& run) {
   }
 }
 
-uint64_t Settle(TimeBooks* books, Company company) {
+uint64_t SettleWaited(TimeBooks* books, Company company) {
   if (company == Company::kUnknown) {
     uint64_t seen = Load(books->waited);
     while (seen > kUnexplained && !Swap(&books->waited, &seen, kUnexplained)) {

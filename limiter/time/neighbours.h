@@ -22,7 +22,7 @@ inline constexpr uint64_t kUnexplained = 200'000'000;  // ns
 class Neighbours {
  public:
   // kNone or kNeighbours by the agent's word, if that is of late; else kUnknown.
-  Company Look(const TimeBooks& books, uint64_t now);
+  Company ReadCompany(const TimeBooks& books, uint64_t now);
 
  private:
   static constexpr uint64_t kLate = 3'000'000'000;    // ns; older, and the agent is not there
@@ -34,17 +34,17 @@ class Neighbours {
 };
 
 // A run that was measured to keep the device busy for so long, and takes `cost` alone.
-struct Alone {
+struct SoloRun {
   uint64_t busy;  // ns, as the others
   uint64_t cost;
   Weight weight{1, 1};
-  uint64_t held_up = 0;  // Measured::held_up
+  uint64_t held_up = 0;  // Measurement::held_up
 };
 
 // What it is charged: never more than all such runs together were measured.
-uint64_t ChargeAlone(TimeBooks* books, const Alone& run);
+uint64_t ChargeSoloRun(TimeBooks* books, const SoloRun& run);
 
 // What is left to be charged of what was not, by what others had since the last time.
-uint64_t Settle(TimeBooks* books, Company company);
+uint64_t SettleWaited(TimeBooks* books, Company company);
 
 }  // namespace tessera::limiter

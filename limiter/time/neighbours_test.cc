@@ -20,7 +20,7 @@ class NeighboursTest : public testing::Test {
     books_.others_at = kStart + at_ms * kMs;
     return Look(at_ms);
   }
-  Company Look(uint64_t at_ms) { return neighbours_.Look(books_, kStart + at_ms * kMs); }
+  Company Look(uint64_t at_ms) { return neighbours_.ReadCompany(books_, kStart + at_ms * kMs); }
 
   TimeBooks books_{};
   Neighbours neighbours_{};
@@ -58,31 +58,31 @@ TEST_F(NeighboursTest, AWordOfAnAgentThatHasGoneIsNone) {
 }
 
 TEST_F(NeighboursTest, ARunIsChargedWhatItTakesAloneAndTheRestIsKept) {
-  EXPECT_EQ(ChargeAlone(&books_, {5 * kMs, 2 * kMs}), 2 * kMs);
+  EXPECT_EQ(ChargeSoloRun(&books_, {5 * kMs, 2 * kMs}), 2 * kMs);
   EXPECT_EQ(books_.waited, 3 * kMs);
 }
 
 TEST_F(NeighboursTest, RunsAreChargedNoMoreThanTheyWereMeasuredTogether) {
-  EXPECT_EQ(ChargeAlone(&books_, {kMs, 2 * kMs}), kMs) << "two at once";
-  EXPECT_EQ(ChargeAlone(&books_, {3 * kMs, 2 * kMs}), 2 * kMs);
-  EXPECT_EQ(ChargeAlone(&books_, {kMs, 2 * kMs}), 2 * kMs);
+  EXPECT_EQ(ChargeSoloRun(&books_, {kMs, 2 * kMs}), kMs) << "two at once";
+  EXPECT_EQ(ChargeSoloRun(&books_, {3 * kMs, 2 * kMs}), 2 * kMs);
+  EXPECT_EQ(ChargeSoloRun(&books_, {kMs, 2 * kMs}), 2 * kMs);
   EXPECT_EQ(books_.waited, 0u);
 }
 
 TEST_F(NeighboursTest, ARunThatStandsForOthersWaitedForThemAll) {
-  EXPECT_EQ(ChargeAlone(&books_, {50'000, 20'000, {16, 16}}), 20'000u);
+  EXPECT_EQ(ChargeSoloRun(&books_, {50'000, 20'000, {16, 16}}), 20'000u);
   EXPECT_EQ(books_.waited, 16u * 30'000);
-  EXPECT_EQ(ChargeAlone(&books_, {10'000, 20'000, {16, 16}}), 20'000u);
+  EXPECT_EQ(ChargeSoloRun(&books_, {10'000, 20'000, {16, 16}}), 20'000u);
   EXPECT_EQ(books_.waited, 16u * 30'000);
 }
 
 TEST_F(NeighboursTest, ARunThatWasLetGoLateWaitedForThoseAlone) {
-  EXPECT_EQ(ChargeAlone(&books_, {50'000, 20'000, {16, 4}}), 20'000u);
+  EXPECT_EQ(ChargeSoloRun(&books_, {50'000, 20'000, {16, 4}}), 20'000u);
   EXPECT_EQ(books_.waited, 4u * 30'000);
 }
 
 TEST_F(NeighboursTest, ThatAProgramWasHeldUpIsWaitedOnce) {
-  EXPECT_EQ(ChargeAlone(&books_, {2'050'000, 20'000, {16, 16}, 2'000'000}), 20'000u);
+  EXPECT_EQ(ChargeSoloRun(&books_, {2'050'000, 20'000, {16, 16}, 2'000'000}), 20'000u);
   EXPECT_EQ(books_.waited, 2'030'000u + 15 * 30'000);
 }
 
@@ -126,7 +126,7 @@ TEST_F(NeighboursTest, WhatThreadsChargeAtOnceAddsUp) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int n = 0; n < 10'000; ++n) ChargeAlone(&books_, {5, 2});
+      for (int n = 0; n < 10'000; ++n) ChargeSoloRun(&books_, {5, 2});
     });
   }
   for (std::thread& thread : threads) thread.join();

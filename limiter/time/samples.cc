@@ -74,7 +74,7 @@ int Samples::Begin(const Stream& stream, Cost* cost, int place, const Weight& we
   return at;
 }
 
-bool Samples::End(int at, const Stream& stream, int64_t taken, const OwnFlight::Point& launched) {
+bool Samples::End(int at, const Stream& stream, int64_t taken, const OwnInFlight::Point& launched) {
   Sample& sample = samples_[at];
   const Relaxed relaxed;
   sample.taken = taken;
@@ -143,7 +143,7 @@ void Samples::Join(Sample* first, Sample* second) {
 }
 
 // It began when the event before it was over, and not before it was launched.
-void Samples::Read(const Sample& sample, Measured* measured) {
+void Samples::Read(const Sample& sample, Measurement* measured) {
   int64_t took = 0;
   uint64_t end = Now(), error = 0;
   const bool is_told = Elapsed(sample.before, sample.behind, &took);
@@ -169,7 +169,7 @@ void Samples::CollectAll(Taker take, void* with) {
       NoteFirst(at);
       return true;
     }
-    Measured measured;
+    Measurement measured;
     Read(sample, &measured);
     // What failed tells nothing of others.
     if (result != CUDA_SUCCESS) measured.weight = {1, 1};
@@ -207,7 +207,7 @@ void Samples::DropAll(CUcontext context, Taker take, void* with) {
   queue_.Visit([&](int at) {
     Sample& sample = samples_[at];
     if (sample.context != context) return true;
-    const Measured measured{
+    const Measurement measured{
         sample.cost, sample.place,   {1, 1},        sample.taken,    sample.launched_at,
         now,         sample.held_up, sample.stream, sample.launched, sample.measures};
     sample.state.store(kFree, std::memory_order_release);

@@ -11,7 +11,7 @@
 #include "limiter/driver/cuda.h"
 #include "limiter/time/costs.h"
 #include "limiter/time/device_clock.h"
-#include "limiter/time/flight.h"
+#include "limiter/time/in_flight.h"
 #include "limiter/time/launch_queue.h"
 #include "limiter/time/stream.h"
 
@@ -25,7 +25,7 @@ struct Weight {
 };
 
 // What is measured, and what was taken for it.
-struct Measured {
+struct Measurement {
   Cost* cost;
   int place;
   Weight weight;
@@ -34,7 +34,7 @@ struct Measured {
   uint64_t end;
   uint64_t held_up;  // ns of it in which the program may not yet have had it launched
   StreamId stream = 0;
-  OwnFlight::Point launched = {};
+  OwnInFlight::Point launched = {};
   uint32_t measures = 1;  // that became one, for there was no more room
 };
 
@@ -46,7 +46,7 @@ class Samples {
   // Before the launch. kNone, kNoRoom: it cannot be measured.
   int Begin(const Stream& stream, Cost* cost, int place, const Weight& weight);
   // Behind it; it was launched, and so much was taken for it. False: it cannot be measured.
-  bool End(int sample, const Stream& stream, int64_t taken, const OwnFlight::Point& launched);
+  bool End(int sample, const Stream& stream, int64_t taken, const OwnInFlight::Point& launched);
   // It was not.
   void Cancel(int sample);
   // Gives those that are done to take(Measured), whatever other streams wait for. What another
@@ -86,15 +86,15 @@ class Samples {
     Cost* cost;
     StreamId stream;
     int64_t taken;
-    OwnFlight::Point launched;
+    OwnInFlight::Point launched;
     uint32_t measures;  // that became one
     uint64_t launched_at;
     uint64_t held_up;
   };
   static constexpr int kSamples = LaunchQueue::kMost;
-  using Taker = void (*)(void*, const Measured&);
+  using Taker = void (*)(void*, const Measurement&);
   template <typename Take>
-  static void Give(void* with, const Measured& measured) {
+  static void Give(void* with, const Measurement& measured) {
     (*static_cast<Take*>(with))(measured);
   }
   bool AwaitTurn();
@@ -108,7 +108,7 @@ class Samples {
   void NoteFirst(int at);
   void CollectAll(Taker take, void* with);
   void DropAll(CUcontext context, Taker take, void* with);
-  void Read(const Sample& sample, Measured* measured);
+  void Read(const Sample& sample, Measurement* measured);
 
   Sample samples_[kSamples];
   LaunchQueue queue_;

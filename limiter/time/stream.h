@@ -4,7 +4,7 @@
 
 #include "limiter/driver/driver.h"
 #include "limiter/memory/contexts.h"
-#include "limiter/time/flight.h"
+#include "limiter/time/in_flight.h"
 
 namespace tessera::limiter {
 

@@ -68,7 +68,7 @@ std::string Sequence(const Ink& ink, bool colour) {
 
 }  // namespace
 
-std::string Encode(const Line& line, bool colour) {
+std::string Encode(const TextLine& line, bool colour) {
   std::string out;
   std::string current = Sequence(Ink{}, colour);
   for (const Span& span : line.spans()) {

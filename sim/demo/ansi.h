@@ -15,7 +15,7 @@ inline constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x
 inline constexpr std::string_view kLeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
 // The line with its inks, which are reset at its end. Without colour only bold is left.
-std::string Encode(const Line& line, bool colour);
+std::string Encode(const TextLine& line, bool colour);
 
 // What turns a screen that shows `before` into one that shows `after`: only lines that differ are
 // written. An empty `before` means an unknown screen: everything is.

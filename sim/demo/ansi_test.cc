@@ -6,18 +6,19 @@
 namespace tessera::demo {
 namespace {
 
-Line PlainOf(std::string text) {
-  return Line().Add(Style::kPlain, std::move(text));
+TextLine PlainOf(std::string text) {
+  return TextLine().Add(Style::kPlain, std::move(text));
 }
 
 TEST(Encode, InkIsSetAndReset) {
-  const Line line = Line().Add(Style::kPlain, "a").Add(Style::kBad, "b").Add(Style::kPlain, "c");
+  const TextLine line =
+      TextLine().Add(Style::kPlain, "a").Add(Style::kBad, "b").Add(Style::kPlain, "c");
   EXPECT_EQ(Encode(line, true), "a\x1b[0;38;5;203mb\x1b[0mc");
   EXPECT_EQ(Encode(line, false), "abc");
 }
 
 TEST(Encode, BoldStaysWithoutColour) {
-  EXPECT_EQ(Encode(Line().Add(Style::kStory, "a"), false), "\x1b[0;1ma\x1b[0m");
+  EXPECT_EQ(Encode(TextLine().Add(Style::kStory, "a"), false), "\x1b[0;1ma\x1b[0m");
 }
 
 TEST(Difference, OnlyChangedLinesAreWritten) {

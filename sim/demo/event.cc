@@ -164,30 +164,30 @@ std::string FaultText(const Fault& fault) {
 
 }  // namespace
 
-std::vector<Event> Narrator::Tell(const Observation& observation) {
+std::vector<Event> Narrator::EventsOf(const Observation& observation) {
   events_.clear();
   at_ = observation.at;
   worth_.Learn(observation);
-  std::visit([this](const auto& what) { Of(what); }, observation.what);
+  std::visit([this](const auto& what) { Narrate(what); }, observation.what);
   if (!observation.scenario_line.empty()) {
     for (Event& event : events_) event.details["step"] = observation.scenario_line;
   }
-  Counts(observation.resources);
+  NarrateCounts(observation.resources);
   return std::move(events_);
 }
 
-Event Narrator::Tell(Duration at, const Breach& breach) {
+Event Narrator::EventsOf(Duration at, const Breach& breach) {
   Event event{.at = at, .tone = Tone::kBroken, .name = "law-broken", .text = {}, .details = {}};
   event.text = fmt::format("LAW BROKEN: {}: {}", LawText(breach.law), breach.text);
   event.details["law"] = LawName(breach.law);
   return event;
 }
 
-void Narrator::Of(const Said& said) {
+void Narrator::Narrate(const Caption& said) {
   Add(Tone::kStory, "say", said.text);
 }
 
-void Narrator::Of(const KubeletTold& told) {
+void Narrator::Narrate(const KubeletTold& told) {
   const std::optional<Telling> telling = TellingOf(told.event.kind);
   if (!telling) return;
   // Kubelet's sentence names a socket with a long path.
@@ -198,19 +198,19 @@ void Narrator::Of(const KubeletTold& told) {
   event.details["kubelet"] = told.event.text;
 }
 
-void Narrator::Of(const KubeletMoved& moved) {
+void Narrator::Narrate(const KubeletMoved& moved) {
   Add(moved.up ? Tone::kGood : Tone::kBad, moved.up ? "kubelet-up" : "kubelet-down",
       "kubelet " + moved.how);
 }
 
-void Narrator::Of(const AgentMoved& moved) {
+void Narrator::Narrate(const AgentMoved& moved) {
   const Tone tone = moved.up ? Tone::kGood : moved.wanted ? Tone::kBad : Tone::kBroken;
   Event& event = Add(tone, moved.up ? "agent-up" : "agent-down",
                      fmt::format("agent {} {}", moved.pid, moved.how));
   event.details["pid"] = moved.pid;
 }
 
-void Narrator::Of(const PodTried& tried) {
+void Narrator::Narrate(const PodTried& tried) {
   const std::string pod = PodText(tried.pod.pod_namespace, tried.pod.name);
   const kubelet::Admission& admission = tried.admission;
   if (!admission.admitted) {
@@ -234,11 +234,11 @@ void Narrator::Of(const PodTried& tried) {
   }
 }
 
-void Narrator::Of(const PodEnded& ended) {
+void Narrator::Narrate(const PodEnded& ended) {
   Add(Tone::kPlain, "pod-ended", "pod " + ended.pod + " ended").details["pod"] = ended.pod;
 }
 
-void Narrator::Of(const ContainerRestarted& restarted) {
+void Narrator::Narrate(const ContainerRestarted& restarted) {
   std::string text = fmt::format("pod {}: {} ", restarted.pod, restarted.container);
   text +=
       restarted.error ? "did not start: " + restarted.error->message : "restarted with what it had";
@@ -247,7 +247,7 @@ void Narrator::Of(const ContainerRestarted& restarted) {
   event.details["container"] = restarted.container;
 }
 
-void Narrator::Of(const FaultMade& made) {
+void Narrator::Narrate(const FaultMade& made) {
   const bool good =
       made.fault.verb == "heal" || made.fault.verb == "show" || made.fault.verb == "restore";
   Event& event = Add(good ? Tone::kGood : Tone::kBad, "fault", FaultText(made.fault));
@@ -256,7 +256,7 @@ void Narrator::Of(const FaultMade& made) {
   event.details["device"] = made.fault.device;
 }
 
-void Narrator::Of(const HardwareMade& made) {
+void Narrator::Narrate(const HardwareMade& made) {
   names_.Learn(made.devices);
   if (!made.change) {
     Add(Tone::kGood, "hardware", HardwareText(made.devices));
@@ -272,7 +272,7 @@ void Narrator::Of(const HardwareMade& made) {
   event.details["yaml"] = made.change->yaml;
 }
 
-void Narrator::Of(const CordonMade& made) {
+void Narrator::Narrate(const CordonMade& made) {
   const SetCordon& cordon = made.cordon;
   std::string text = fmt::format("device {} {} {}", cordon.resource, cordon.device,
                                  cordon.out ? "taken out by hand" : "put back");
@@ -282,11 +282,11 @@ void Narrator::Of(const CordonMade& made) {
   event.details["device"] = cordon.device;
 }
 
-void Narrator::Of(const Refused& refused) {
+void Narrator::Narrate(const Refused& refused) {
   Add(Tone::kBroken, "step-failed", refused.what + ": " + refused.error.Text());
 }
 
-void Narrator::Of(const Configured& configured) {
+void Narrator::Narrate(const Configured& configured) {
   if (configured.first) return;
   if (configured.broken) {
     Add(Tone::kWarning, "configured", "a broken configuration is written");
@@ -297,16 +297,16 @@ void Narrator::Of(const Configured& configured) {
   Add(Tone::kPlain, "configured", "new configuration: " + Join(names, ", "));
 }
 
-void Narrator::Of(const LedgerRead& read) {
+void Narrator::Narrate(const LedgerRead& read) {
   Add(Tone::kPlain, "ledger",
       fmt::format("the ledger has {}", Count(read.holdings.size(), "holding")));
 }
 
-void Narrator::Of(const LimitsRead&) {}
-void Narrator::Of(const InventoryRead&) {}
-void Narrator::Of(const Waiting&) {}
+void Narrator::Narrate(const LimitsRead&) {}
+void Narrator::Narrate(const InventoryRead&) {}
+void Narrator::Narrate(const Waiting&) {}
 
-void Narrator::Of(const Expected& expected) {
+void Narrator::Narrate(const Expected& expected) {
   const std::string waited = MeasuredText(expected.waited);
   std::string text = expected.met ? fmt::format("as expected after {}: {}", waited, expected.text)
                                   : fmt::format("NOT AS EXPECTED after {}: {}; seen: {}", waited,
@@ -317,7 +317,7 @@ void Narrator::Of(const Expected& expected) {
   event.quiet = expected.met && expected.waited < kNoticed;
 }
 
-void Narrator::Counts(const std::vector<kubelet::ResourceStatus>& resources) {
+void Narrator::NarrateCounts(const std::vector<kubelet::ResourceStatus>& resources) {
   for (const kubelet::ResourceStatus& resource : resources) {
     const std::pair<int, int> now = {resource.capacity, resource.allocatable};
     const auto [entry, fresh] = counts_.try_emplace(resource.name, std::pair(0, 0));

@@ -33,30 +33,30 @@ struct Event {
 // Turns observations into events. Keeps only what it needs to leave out what says nothing new.
 class Narrator {
  public:
-  std::vector<Event> Tell(const Observation& observation);
+  std::vector<Event> EventsOf(const Observation& observation);
   // A broken law.
-  static Event Tell(Duration at, const Breach& breach);
+  static Event EventsOf(Duration at, const Breach& breach);
 
  private:
-  void Of(const Said& said);
-  void Of(const KubeletTold& told);
-  void Of(const KubeletMoved& moved);
-  void Of(const AgentMoved& moved);
-  void Of(const PodTried& tried);
-  void Of(const PodEnded& ended);
-  void Of(const ContainerRestarted& restarted);
-  void Of(const FaultMade& made);
-  void Of(const HardwareMade& made);
-  void Of(const CordonMade& made);
-  void Of(const Refused& refused);
-  void Of(const Configured& configured);
-  void Of(const LimitsRead& read);
-  void Of(const LedgerRead& read);
-  void Of(const InventoryRead& read);
-  void Of(const Waiting& waiting);
-  void Of(const Expected& expected);
+  void Narrate(const Caption& said);
+  void Narrate(const KubeletTold& told);
+  void Narrate(const KubeletMoved& moved);
+  void Narrate(const AgentMoved& moved);
+  void Narrate(const PodTried& tried);
+  void Narrate(const PodEnded& ended);
+  void Narrate(const ContainerRestarted& restarted);
+  void Narrate(const FaultMade& made);
+  void Narrate(const HardwareMade& made);
+  void Narrate(const CordonMade& made);
+  void Narrate(const Refused& refused);
+  void Narrate(const Configured& configured);
+  void Narrate(const LimitsRead& read);
+  void Narrate(const LedgerRead& read);
+  void Narrate(const InventoryRead& read);
+  void Narrate(const Waiting& waiting);
+  void Narrate(const Expected& expected);
   // The resources whose numbers are not what was last told.
-  void Counts(const std::vector<kubelet::ResourceStatus>& resources);
+  void NarrateCounts(const std::vector<kubelet::ResourceStatus>& resources);
   Event& Add(Tone tone, std::string name, std::string_view text);
 
   Duration at_{};

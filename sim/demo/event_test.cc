@@ -17,7 +17,7 @@ using Texts = std::vector<std::string>;
 
 TEST(Narrator, AdmittedPodIsTold) {
   Narrator narrator;
-  EXPECT_EQ(Lines(narrator.Tell(Saw(Admitted("train", {"0", "1", "2", "7"}), {}, 2'500))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(Admitted("train", {"0", "1", "2", "7"}), {}, 2'500))),
             Texts({"00:02.500  pod train runs with dummy.com/npu 0-2,7"}));
 }
 
@@ -27,29 +27,29 @@ TEST(Narrator, RefusedPodIsToldWithTheReason) {
   tried.admission = {};
   tried.admission.reason = "UnexpectedAdmissionError";
   tried.admission.message = "too\nmany";
-  EXPECT_EQ(Lines(narrator.Tell(Saw(tried))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(tried))),
             Texts({"00:00.000  pod greedy refused: UnexpectedAdmissionError: too many"}));
 }
 
 TEST(Narrator, NumbersAreToldWhenTheyChange) {
   Narrator narrator;
-  EXPECT_EQ(Lines(narrator.Tell(Saw(Listed(), {Npus(4)}))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(Listed(), {Npus(4)}))),
             Texts({"00:00.000  dummy.com/npu: 4 of 4 allocatable"}));
-  EXPECT_EQ(Lines(narrator.Tell(Saw(Listed(), {Npus(4)}))), Texts());
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(Listed(), {Npus(4)}))), Texts());
 }
 
 TEST(Narrator, StoryIsMarked) {
   Narrator narrator;
-  EXPECT_EQ(Lines(narrator.Tell(Saw(Said{"kubelet restarts"}, {}, 61'000))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(Caption{"kubelet restarts"}, {}, 61'000))),
             Texts({"01:01.000  -- kubelet restarts"}));
 }
 
 TEST(Narrator, WhatWasAlreadySoIsQuiet) {
   Narrator narrator;
   const Expected met{.text = "x", .seen = "", .met = true, .waited = Duration(0)};
-  EXPECT_TRUE(narrator.Tell(Saw(met))[0].quiet);
+  EXPECT_TRUE(narrator.EventsOf(Saw(met))[0].quiet);
   const Expected missed{.text = "x", .seen = "y", .met = false, .waited = Duration(5'000)};
-  EXPECT_EQ(Lines(narrator.Tell(Saw(missed))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(missed))),
             Texts({"00:00.000  NOT AS EXPECTED after 5.0 s: x; seen: y"}));
 }
 
@@ -58,7 +58,7 @@ const std::vector<HardwareDevice> kGpus = {
 
 TEST(Narrator, HardwareIsToldByModel) {
   Narrator narrator;
-  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{{}, kGpus}))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{{}, kGpus}))),
             Texts({"00:00.000  hardware: 2 x big, 2 MIG devices"}));
 }
 
@@ -66,9 +66,9 @@ TEST(Narrator, WhatIsWrongWithTheHardwareIsToldInItsOwnWords) {
   Narrator narrator;
   using What = ChangeHardware::What;
   const ChangeHardware lost{What::kFaults, "gpus: {6: {lost: true}}\n"};
-  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{lost, {}}))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{lost, {}}))),
             Texts({"00:00.000  hardware: gpus: {6: {lost: true}}"}));
-  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{ChangeHardware{What::kFaults, ""}, {}}))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{ChangeHardware{What::kFaults, ""}, {}}))),
             Texts({"00:00.000  hardware: nothing is wrong any more"}));
 }
 
@@ -76,14 +76,14 @@ TEST(Narrator, ADivisionIsToldByProfiles) {
   Narrator narrator;
   std::vector<HardwareDevice> touched = {kGpus[0], kGpus[1], {"6:-", "MIG-c", "3g"}, kGpus[3]};
   const ChangeHardware change{ChangeHardware::What::kMig, "6: []"};
-  EXPECT_EQ(Lines(narrator.Tell(Saw(HardwareMade{change, touched}))),
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{change, touched}))),
             Texts({"00:00.000  GPU 6 is divided into 1g; GPU 7 is divided into nothing"}));
 }
 
 TEST(Narrator, GrantedGpusAreToldByIndex) {
   Narrator narrator;
-  narrator.Tell(Saw(HardwareMade{{}, kGpus}));
-  EXPECT_EQ(Lines(narrator.Tell(Saw(Admitted("p", {"GPU-b::1", "GPU-a::0", "MIG-b"})))),
+  narrator.EventsOf(Saw(HardwareMade{{}, kGpus}));
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(Admitted("p", {"GPU-b::1", "GPU-a::0", "MIG-b"})))),
             Texts({"00:00.000  pod p runs with dummy.com/npu 6::0,6:1,7::1"}));
 }
 
@@ -96,18 +96,18 @@ PodTried AdmittedToVgpus() {
 
 TEST(Narrator, VirtualGpusAreToldByWhatTheyAreWorth) {
   Narrator narrator;
-  narrator.Tell(Saw(TwoGpus()));
-  narrator.Tell(Saw(DividedByTen()));
-  EXPECT_EQ(Lines(narrator.Tell(Saw(AdmittedToVgpus()))),
+  narrator.EventsOf(Saw(TwoGpus()));
+  narrator.EventsOf(Saw(DividedByTen()));
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(AdmittedToVgpus()))),
             Texts({"00:00.000  pod p runs with nvidia.com/gpu 16312 MiB and 20% of GPU 0, 4096 "
                    "MiB and 10% of GPU 1"}));
 }
 
 TEST(Event, JsonLineSaysWhatVirtualGpusAreWorth) {
   Narrator narrator;
-  narrator.Tell(Saw(TwoGpus()));
-  narrator.Tell(Saw(DividedByTen()));
-  const std::vector<Event> events = narrator.Tell(Saw(AdmittedToVgpus()));
+  narrator.EventsOf(Saw(TwoGpus()));
+  narrator.EventsOf(Saw(DividedByTen()));
+  const std::vector<Event> events = narrator.EventsOf(Saw(AdmittedToVgpus()));
   const std::string grants = json::Write(*json::GetArray(events.at(0).details, "grants"));
   EXPECT_EQ(grants.substr(grants.find("\"parts\"")),
             R"("parts":[{"gpu":"0","memory_mib":16312,"compute_percent":20},)"
@@ -118,7 +118,7 @@ TEST(Event, JsonLineHasTheParticulars) {
   Narrator narrator;
   Observation seen = Saw(Admitted("p", {"3"}), {}, 1'250);
   seen.scenario_line = "default.yaml:12";
-  EXPECT_EQ(JsonLine(narrator.Tell(seen)[0]),
+  EXPECT_EQ(JsonLine(narrator.EventsOf(seen)[0]),
             R"({"time_ms":1250,"event":"pod-admitted","text":"pod p runs with dummy.com/npu 3",)"
             R"("pod":"p","grants":[{"container":"main","resource":"dummy.com/npu","ids":["3"],)"
             R"("env":{"DUMMY_VISIBLE_DEVICES":"3"}}],"step":"default.yaml:12"})");

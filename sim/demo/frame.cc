@@ -25,7 +25,7 @@ size_t BytesOf(std::string_view text, int columns) {
 
 }  // namespace
 
-Line& Line::Add(Ink ink, std::string text) {
+TextLine& TextLine::Add(Ink ink, std::string text) {
   if (text.empty()) return *this;
   columns_ += Columns(text);
   if (!spans_.empty() && spans_.back().ink == ink) {
@@ -36,16 +36,16 @@ Line& Line::Add(Ink ink, std::string text) {
   return *this;
 }
 
-Line& Line::Append(Line other) {
+TextLine& TextLine::Append(TextLine other) {
   for (Span& span : other.spans_) Add(span.ink, std::move(span.text));
   return *this;
 }
 
-Line& Line::PadTo(int column) {
+TextLine& TextLine::PadTo(int column) {
   return Add(Style::kPlain, Repeat(" ", column - columns_));
 }
 
-void Line::ClipTo(int columns) {
+void TextLine::ClipTo(int columns) {
   int at = 0;
   for (size_t i = 0; i < spans_.size(); ++i) {
     const int width = Columns(spans_[i].text);
@@ -59,7 +59,7 @@ void Line::ClipTo(int columns) {
   }
 }
 
-std::string Line::Plain() const {
+std::string TextLine::Plain() const {
   std::string text;
   for (const Span& span : spans_) text += span.text;
   text.resize(text.find_last_not_of(' ') + 1);

@@ -39,13 +39,13 @@ struct Span {
   std::string text;
 };
 
-class Line {
+class TextLine {
  public:
-  Line& Add(Ink ink, std::string text);
-  Line& Add(Style style, std::string text) { return Add(Ink{style}, std::move(text)); }
-  Line& Append(Line other);
+  TextLine& Add(Ink ink, std::string text);
+  TextLine& Add(Style style, std::string text) { return Add(Ink{style}, std::move(text)); }
+  TextLine& Append(TextLine other);
   // Spaces up to that column, if it is not there yet.
-  Line& PadTo(int column);
+  TextLine& PadTo(int column);
   void ClipTo(int columns);
 
   const std::vector<Span>& spans() const { return spans_; }
@@ -57,10 +57,10 @@ class Line {
   int columns_ = 0;
 };
 
-using Frame = std::vector<Line>;
+using Frame = std::vector<TextLine>;
 
 // What kind of screen it is for.
-struct Look {
+struct Screen {
   int columns = 80;
   int rows = 24;
   bool unicode = true;

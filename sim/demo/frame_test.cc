@@ -7,7 +7,7 @@ namespace tessera::demo {
 namespace {
 
 TEST(Line, ClipsByCharactersNotBytes) {
-  Line line = Line().Add(Style::kPlain, "■■").Add(Style::kBad, "■■");
+  TextLine line = TextLine().Add(Style::kPlain, "■■").Add(Style::kBad, "■■");
   line.ClipTo(3);
   EXPECT_EQ(line.Plain(), "■■■");
   EXPECT_EQ(line.columns(), 3);
@@ -17,20 +17,21 @@ TEST(Line, ClipsByCharactersNotBytes) {
 }
 
 TEST(Line, SpansOfOneInkAreOne) {
-  const Line line = Line().Add(Style::kBad, "a").Add(Style::kBad, "b").Add(Style::kGood, "c");
+  const TextLine line =
+      TextLine().Add(Style::kBad, "a").Add(Style::kBad, "b").Add(Style::kGood, "c");
   ASSERT_EQ(line.spans().size(), 2u);
   EXPECT_EQ(line.spans()[0].text, "ab");
 }
 
 TEST(Line, PadsUpToAColumnAndNoFurther) {
-  Line line = Line().Add(Style::kGood, "ab");
+  TextLine line = TextLine().Add(Style::kGood, "ab");
   line.PadTo(4).Add(Style::kGood, "c").PadTo(3);
   EXPECT_EQ(line.Plain(), "ab  c");
   EXPECT_EQ(line.columns(), 5);
 }
 
 TEST(Line, PlainTextEndsWithItsLastLetter) {
-  EXPECT_EQ(Line().Add(Style::kPlain, " a  ").Plain(), " a");
+  EXPECT_EQ(TextLine().Add(Style::kPlain, " a  ").Plain(), " a");
 }
 
 TEST(Fit, CutsOrFills) {

@@ -22,7 +22,7 @@
 
 namespace tessera::demo {
 
-struct Said {
+struct Caption {
   std::string text;
 };
 
@@ -163,7 +163,7 @@ struct Expected {
   Duration waited{};
 };
 
-using What = std::variant<Said, KubeletTold, KubeletMoved, AgentMoved, PodTried, PodEnded,
+using What = std::variant<Caption, KubeletTold, KubeletMoved, AgentMoved, PodTried, PodEnded,
                           ContainerRestarted, FaultMade, HardwareMade, CordonMade, Refused,
                           Configured, LimitsRead, LedgerRead, InventoryRead, Waiting, Expected>;
 

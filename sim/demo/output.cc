@@ -15,7 +15,7 @@ class LiveOutput : public Output {
   bool Draw(const Picture& picture) override {
     // Taken as late as this, so that the signals are caught before the screen is taken.
     if (!terminal_) terminal_.emplace();
-    return terminal_->Show(Render(picture, terminal_->CurrentLook()));
+    return terminal_->Show(Render(picture, terminal_->CurrentScreen()));
   }
   void Resized() override {
     if (terminal_) terminal_->Forget();

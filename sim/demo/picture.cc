@@ -31,7 +31,7 @@ int Tile::held() const {
 void Picture::Update(const Observation& observation) {
   now = std::max(now, observation.at);
   worth_.Learn(observation);
-  if (const auto* said = std::get_if<Said>(&observation.what)) {
+  if (const auto* said = std::get_if<Caption>(&observation.what)) {
     story = said->text;
   } else if (const auto* moved = std::get_if<KubeletMoved>(&observation.what)) {
     kubelet_up = moved->up;

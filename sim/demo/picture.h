@@ -42,8 +42,8 @@ struct Tile {
   std::vector<Cell> cells{};  // one for a whole device, one a replica otherwise
   Duration changed{};         // when it last looked different
   // Of a GPU that is divided into virtual ones.
-  int64_t memory = 0;          // MiB; 0: it is not one
-  std::vector<Taken> taken{};  // by pod
+  int64_t memory = 0;           // MiB; 0: it is not one
+  std::vector<PodUse> taken{};  // by pod
 
   int held() const;
 };

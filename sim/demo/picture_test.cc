@@ -95,11 +95,11 @@ TEST_F(PictureTest, VirtualGpusHaveWhatPodsWereGivenOfTheirMemoryAndComputeTime)
   See(DividedByTen(), {});
   See(LimitsRead{{LimitsOf("a", {FirstGpu(0), FirstGpu(1)}, {{"any", "thing"}})}}, gpus);
   EXPECT_EQ(TileAt(0).memory, 81560);
-  EXPECT_EQ(TileAt(0).taken, (std::vector<Taken>{{"a", 16312, 20}}));
-  EXPECT_EQ(TileAt(1).taken, std::vector<Taken>());
+  EXPECT_EQ(TileAt(0).taken, (std::vector<PodUse>{{"a", 16312, 20}}));
+  EXPECT_EQ(TileAt(1).taken, std::vector<PodUse>());
 
   See(PodEnded{"a"}, gpus, 900);
-  EXPECT_EQ(TileAt(0).taken, std::vector<Taken>());
+  EXPECT_EQ(TileAt(0).taken, std::vector<PodUse>());
   EXPECT_EQ(TileAt(0).changed, Duration(900));
 }
 

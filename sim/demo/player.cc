@@ -97,7 +97,7 @@ bool Player::Do(const std::string& what, Status status) {
 }
 
 bool Player::Act(const Say& say) {
-  stage_.Note(Said{say.text});
+  stage_.Note(Caption{say.text});
   return true;
 }
 

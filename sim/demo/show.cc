@@ -52,11 +52,11 @@ Summary Show::Finish(Duration took) {
 void Show::Take(const Observation& observation) {
   tally_.Count(observation);
   picture_.Update(observation);
-  for (const Event& event : narrator_.Tell(observation)) Happened(event);
+  for (const Event& event : narrator_.EventsOf(observation)) Happened(event);
   for (const Breach& breach : laws_.Check(observation)) {
     tally_.Count(breach);
     ++picture_.broken;
-    Happened(Narrator::Tell(observation.at, breach));
+    Happened(Narrator::EventsOf(observation.at, breach));
   }
   picture_.checks = 0;
   for (const auto& [law, times] : laws_.checked()) picture_.checks += times;

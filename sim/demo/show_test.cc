@@ -44,8 +44,8 @@ class ShowTest : public ::testing::Test {
 
 TEST_F(ShowTest, WhatIsObservedIsShownInOrder) {
   Show show(Recording(), {}, interruption_);
-  show.Observe(Saw(Said{"first"}));
-  show.Observe(Saw(Said{"second"}));
+  show.Observe(Saw(Caption{"first"}));
+  show.Observe(Saw(Caption{"second"}));
   EXPECT_TRUE(show.Finish(Duration(1'000)).good());
   EXPECT_EQ(record_.events, (std::vector<std::string>{"first", "second"}));
   EXPECT_TRUE(record_.ended);
@@ -73,7 +73,7 @@ TEST_F(ShowTest, SignalIsTakenForAnInterruption) {
 
 TEST_F(ShowTest, NobodyReadingIsAnInterruption) {
   Show show(Recording(false), {}, interruption_);
-  show.Observe(Saw(Said{"to nobody"}));
+  show.Observe(Saw(Caption{"to nobody"}));
   EXPECT_TRUE(Interrupted());
   EXPECT_EQ(interruption_.signal(), SIGPIPE);
 }

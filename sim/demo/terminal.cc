@@ -77,14 +77,14 @@ Terminal::~Terminal() {
   CatchCrashes(SIG_DFL);
 }
 
-Look Terminal::CurrentLook() const {
-  Look look{.unicode = unicode_};
+Screen Terminal::CurrentScreen() const {
+  Screen screen{.unicode = unicode_};
   winsize size = {};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
-    look.columns = size.ws_col;
-    look.rows = size.ws_row;
+    screen.columns = size.ws_col;
+    screen.rows = size.ws_row;
   }
-  return look;
+  return screen;
 }
 
 bool Terminal::Show(Frame frame) {

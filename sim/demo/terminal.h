@@ -26,7 +26,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   // The size as it is now.
-  Look CurrentLook() const;
+  Screen CurrentScreen() const;
   // Brings the screen to `frame`; false when nobody can see it any more (the other end is closed).
   bool Show(Frame frame);
   // The screen is not what it was (a new size, or another program's output): all is drawn next.

@@ -46,16 +46,16 @@ Ink InkOf(const Tile& tile, const std::string& pod, Duration now) {
 }
 
 // The cells of a divided device, side by side; a count when there are too many.
-Line CellLine(const Tile& tile, const Grid& grid, const Look& look, Duration now) {
-  Line line;
+TextLine CellLine(const Tile& tile, const Grid& grid, const Screen& screen, Duration now) {
+  TextLine line;
   const int cells = static_cast<int>(tile.cells.size());
   const int width = grid.width / cells;
   if (width == 0) {
     return std::move(
         line.Add(InkOf(tile, "", now), Fit(fmt::format("{}/{}", tile.held(), cells), grid.width)));
   }
-  const std::string_view held = look.unicode ? "█" : "#";
-  const std::string_view free = look.unicode ? "░" : ".";
+  const std::string_view held = screen.unicode ? "█" : "#";
+  const std::string_view free = screen.unicode ? "░" : ".";
   for (const Cell& cell : tile.cells) {
     line.Add(InkOf(tile, cell.pod, now), Repeat(cell.pod.empty() ? free : held, width));
   }
@@ -63,43 +63,45 @@ Line CellLine(const Tile& tile, const Grid& grid, const Look& look, Duration now
 }
 
 // How much of a GPU's memory or of its compute time is granted, pod by pod.
-Line PartLine(const Tile& tile, bool memory, const Grid& grid, const Look& look, Duration now) {
+TextLine PartLine(const Tile& tile, bool memory, const Grid& grid, const Screen& screen,
+                  Duration now) {
   const bool spelled = grid.width >= kSpelled;
   const int64_t whole = memory ? tile.memory : 100;
   std::string name;
   if (grid.width >= kWide) name = memory ? "m" : "c";
   if (spelled) name = memory ? "memory  " : "compute ";
-  Line line;
+  TextLine line;
   line.Add(InkOf(tile, "", now), name);
   const int columns = grid.width - Columns(name) - (spelled ? 5 : 0);
   int64_t granted = 0;
   int drawn = 0;
-  for (const Taken& taken : tile.taken) {
+  for (const PodUse& taken : tile.taken) {
     granted += memory ? taken.memory : taken.cores;
     const int64_t rounded = (granted * columns + whole / 2) / whole;
     const int end = static_cast<int>(std::clamp<int64_t>(rounded, drawn, columns));
-    line.Add(InkOf(tile, taken.pod, now), Repeat(look.unicode ? "█" : "#", end - drawn));
+    line.Add(InkOf(tile, taken.pod, now), Repeat(screen.unicode ? "█" : "#", end - drawn));
     drawn = end;
   }
-  line.Add(InkOf(tile, "", now), Repeat(look.unicode ? "░" : ".", columns - drawn));
+  line.Add(InkOf(tile, "", now), Repeat(screen.unicode ? "░" : ".", columns - drawn));
   if (spelled) line.Add(InkOf(tile, "", now), fmt::format("{:>4}%", granted * 100 / whole));
   return line;
 }
 
-Line TileLine(const Tile& tile, int index, const Grid& grid, const Look& look, Duration now) {
+TextLine TileLine(const Tile& tile, int index, const Grid& grid, const Screen& screen,
+                  Duration now) {
   const bool divided = tile.cells.size() > 1;
   const std::string pod = divided || tile.cells.empty() ? "" : tile.cells.front().pod;
   const Ink ink =
       divided && tile.state == TileState::kHeld ? InkOf(tile, "", now) : InkOf(tile, pod, now);
-  const std::string_view sign = Sign(tile.state, look.unicode);
-  Line line;
+  const std::string_view sign = Sign(tile.state, screen.unicode);
+  TextLine line;
   if (grid.width == 1) return std::move(line.Add(ink, std::string(sign)));
   if (index == 0) {
     return std::move(line.Add(ink, Fit(tile.label, grid.width - 1) + std::string(sign)));
   }
   const bool sized = tile.memory > 0;
-  if (sized && (index == 1 || index == 2)) return PartLine(tile, index == 1, grid, look, now);
-  if (index == 1 && divided) return CellLine(tile, grid, look, now);
+  if (sized && (index == 1 || index == 2)) return PartLine(tile, index == 1, grid, screen, now);
+  if (index == 1 && divided) return CellLine(tile, grid, screen, now);
   if (index == 1 && !pod.empty())
     return std::move(line.Add(ink, Fit(ShortPod(pod, grid.width), grid.width)));
   const bool room = grid.width >= kWide;
@@ -135,19 +137,19 @@ Grid PlanGrid(const std::vector<Panel>& panels, int columns, int lines) {
   return {.per_row = std::max(columns - 2, 1), .width = 1, .height = 1, .gap = 0, .spaced = false};
 }
 
-std::vector<Line> TileLines(const Panel& panel, const Grid& grid, const Look& look, Duration now,
-                            int lines) {
-  std::vector<Line> out;
+std::vector<TextLine> TileLines(const Panel& panel, const Grid& grid, const Screen& screen,
+                                Duration now, int lines) {
+  std::vector<TextLine> out;
   const auto per_row = static_cast<size_t>(grid.per_row);
   for (size_t first = 0; first < panel.tiles.size(); first += per_row) {
     const size_t end = std::min(first + per_row, panel.tiles.size());
     if (first > 0) out.resize(out.size() + static_cast<size_t>(grid.gap));
     for (int index = 0; index < grid.height; ++index) {
-      Line line;
+      TextLine line;
       line.PadTo(1);
       for (size_t i = first; i < end; ++i) {
         if (grid.spaced && i > first) line.Add(Style::kPlain, " ");
-        line.Append(TileLine(panel.tiles[i], index, grid, look, now));
+        line.Append(TileLine(panel.tiles[i], index, grid, screen, now));
       }
       out.push_back(std::move(line));
     }

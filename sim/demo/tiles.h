@@ -28,8 +28,8 @@ struct Grid {
 Grid PlanGrid(const std::vector<Panel>& panels, int columns, int lines);
 
 // The panel's tiles, at most `lines` lines.
-std::vector<Line> TileLines(const Panel& panel, const Grid& grid, const Look& look, Duration now,
-                            int lines);
+std::vector<TextLine> TileLines(const Panel& panel, const Grid& grid, const Screen& screen,
+                                Duration now, int lines);
 
 // A tile state's sign: one column.
 std::string_view Sign(TileState state, bool unicode);

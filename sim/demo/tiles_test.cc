@@ -61,7 +61,7 @@ TEST(TileLines, NameWithReplicasShowsEachOfThem) {
                     .why = "",
                     .cells = {{"a"}, {""}, {"b"}, {""}}};
   const Grid grid{.per_row = 16, .width = 4, .height = 2, .gap = 0};
-  const std::vector<Line> lines = TileLines(panel, grid, {.unicode = true}, Duration(0), 9);
+  const std::vector<TextLine> lines = TileLines(panel, grid, {.unicode = true}, Duration(0), 9);
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0].Plain(), " 7  ■");
   EXPECT_EQ(lines[1].Plain(), " █░█░");
@@ -90,7 +90,7 @@ Panel Sized() {
 
 TEST(TileLines, VirtualGpusAreABarOfMemoryAndOneOfComputeTime) {
   const Grid grid{.per_row = 8, .width = 9, .height = 4, .gap = 0};
-  const std::vector<Line> lines = TileLines(Sized(), grid, {.unicode = true}, Duration(0), 9);
+  const std::vector<TextLine> lines = TileLines(Sized(), grid, {.unicode = true}, Duration(0), 9);
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0].Plain(), " 7       ■");
   EXPECT_EQ(lines[1].Plain(), " m██████░░");
@@ -102,7 +102,7 @@ TEST(TileLines, VirtualGpusAreABarOfMemoryAndOneOfComputeTime) {
 
 TEST(TileLines, WideBarsSayTheirNameAndPercentage) {
   const Grid grid{.per_row = 8, .width = 23, .height = 4, .gap = 0};
-  const std::vector<Line> lines = TileLines(Sized(), grid, {.unicode = false}, Duration(0), 9);
+  const std::vector<TextLine> lines = TileLines(Sized(), grid, {.unicode = false}, Duration(0), 9);
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[1].Plain(), " memory  ########..  75%");
   EXPECT_EQ(lines[2].Plain(), " compute ###.......  30%");

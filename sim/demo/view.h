@@ -10,6 +10,6 @@
 namespace tessera::demo {
 
 // As many lines as the screen has, none wider than it.
-Frame Render(const Picture& picture, const Look& look);
+Frame Render(const Picture& picture, const Screen& screen);
 
 }  // namespace tessera::demo

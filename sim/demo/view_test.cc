@@ -10,7 +10,7 @@ namespace {
 
 std::string TextOf(const Frame& frame) {
   std::string text = "\n";
-  for (const Line& line : frame) text += line.Plain() + "\n";
+  for (const TextLine& line : frame) text += line.Plain() + "\n";
   return text;
 }
 
@@ -47,14 +47,14 @@ Picture Busy() {
   picture.Update(Saw(Admitted("train-a", {"0", "1"})));
   picture.Update(Saw(Admitted("job-12", {"2"})));
   picture.Update(Saw(PodTried()));
-  picture.Update(Saw(Said{"An NPU fails."}, resources, 4'000));
+  picture.Update(Saw(Caption{"An NPU fails."}, resources, 4'000));
   picture.Update(Saw(InventoryRead{{{{kNpu, "1"}, {"unhealthy", "check-failed", false}},
                                     {{kNpu, "3"}, {"suspect", "check-failed", false}},
                                     {{kNpu, "4"}, {"healthy", "cordoned", true}},
                                     {{kNpu, "5"}, {"recovering", "check-failed", false}}}},
                      resources, 10'000));
   Narrator narrator;
-  for (const Event& event : narrator.Tell(Saw(Said{"An NPU fails."}, {}, 4'000))) {
+  for (const Event& event : narrator.EventsOf(Saw(Caption{"An NPU fails."}, {}, 4'000))) {
     picture.Add(event);
   }
   picture.Update(Saw(Waiting{"dummy.com/npu allocatable 20"}, resources, 10'000));
@@ -190,7 +190,7 @@ TEST(View, AnySizeIsFilledAndNotOverrun) {
     for (int rows : {1, 2, 3, 5, 10, 24, 50, 100}) {
       const Frame frame = Render(picture, {.columns = columns, .rows = rows, .unicode = true});
       EXPECT_EQ(frame.size(), static_cast<size_t>(rows));
-      for (const Line& line : frame) EXPECT_LE(line.columns(), columns);
+      for (const TextLine& line : frame) EXPECT_LE(line.columns(), columns);
     }
   }
 }

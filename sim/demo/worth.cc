@@ -66,8 +66,8 @@ int64_t Worth::MemoryOf(const std::string& device) const {
   return known == nullptr ? 0 : known->memory;
 }
 
-std::vector<Taken> Worth::TakenOf(const std::string& device) const {
-  std::vector<Taken> taken;
+std::vector<PodUse> Worth::TakenOf(const std::string& device) const {
+  std::vector<PodUse> taken;
   for (const auto& [key, parts] : given_) {
     for (const Fraction& part : parts) {
       if (part.device != device) continue;

@@ -15,11 +15,11 @@
 namespace tessera::demo {
 
 // What a pod has of one GPU.
-struct Taken {
+struct PodUse {
   std::string pod;
   int64_t memory = 0;  // MiB
   int cores = 0;       // percent of its compute time
-  bool operator==(const Taken&) const = default;
+  bool operator==(const PodUse&) const = default;
 };
 
 class Worth {
@@ -35,7 +35,7 @@ class Worth {
   // MiB; 0: not known.
   int64_t MemoryOf(const std::string& device) const;
   // Of the device, by pod; of containers that were told.
-  std::vector<Taken> TakenOf(const std::string& device) const;
+  std::vector<PodUse> TakenOf(const std::string& device) const;
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // pod, container, resource

@@ -57,14 +57,14 @@ TEST_F(WorthTest, WhatAContainerWasGivenHoldsUntilItsPodEnds) {
 TEST_F(WorthTest, WhatIsTakenOfAGpuIsToldByPod) {
   Told("a", {FirstGpu(0), FirstGpu(1)});
   Told("b", {FirstGpu(2), SecondGpu(0)});
-  EXPECT_EQ(worth_.TakenOf(FirstGpu()), (std::vector<Taken>{{"a", 16312, 20}, {"b", 8156, 10}}));
-  EXPECT_EQ(worth_.TakenOf(SecondGpu()), (std::vector<Taken>{{"b", 4096, 10}}));
+  EXPECT_EQ(worth_.TakenOf(FirstGpu()), (std::vector<PodUse>{{"a", 16312, 20}, {"b", 8156, 10}}));
+  EXPECT_EQ(worth_.TakenOf(SecondGpu()), (std::vector<PodUse>{{"b", 4096, 10}}));
   EXPECT_EQ(worth_.MemoryOf(FirstGpu()), 81560);
 }
 
 TEST_F(WorthTest, AContainerThatIsToldNothingHasNothing) {
   worth_.Learn(Saw(LimitsRead{{LimitsOf("a", {FirstGpu(0)}, {})}}));
-  EXPECT_EQ(worth_.TakenOf(FirstGpu()), std::vector<Taken>());
+  EXPECT_EQ(worth_.TakenOf(FirstGpu()), std::vector<PodUse>());
 }
 
 }  // namespace

@@ -65,14 +65,14 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, const config::Schema& schem
                .metrics = metrics_,
                .context = context_,
                .inbox = node_.ledger().inbox(),
-               .cut = [this](const auto& cut) { announcer_.SpaceCut(cut); }}),
+               .cut = [this](const auto& cut) { node_reporter_.ReportSpaceCut(cut); }}),
       preparations_({.loop = loop_,
                      .workers = workers_,
                      .state_dir = config_.state_dir,
                      .root = os::Root(config_.root_prefix),
                      .changed =
                          [this](const Preparations::Standing& now) {
-                           reconciler_.Follow(
+                           reconciler_.Reconcile(
                                node_.SetPrepared(now.held, now.outstanding, now.obstacles));
                          }}),
       resources_({.loop = loop_,
@@ -89,7 +89,7 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, const config::Schema& schem
                    .saver = saver_,
                    .cdi = cdi_,
                    .resources = resources_,
-                   .announcer = announcer_,
+                   .node_reporter = node_reporter_,
                    .labels = labels_,
                    .metrics = metrics_,
                    .tick = tick_}) {
@@ -113,9 +113,9 @@ Status Agent::Start() {
   OpenControlSocket();
   OpenStatusPort();
   context_->claims.SetClaimed(ResourcesToMatch(config_.resources));
-  announcer_.FollowPods(context_, ResourcesAskedFor(config_.resources));
-  announcer_.Open(config_, os::HostName());
-  tick_.Within(Reconciler::kTick);
+  node_reporter_.FollowPods(context_, ResourcesAskedFor(config_.resources));
+  node_reporter_.Open(config_, os::HostName());
+  tick_.RingWithin(Reconciler::kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
                         {"kubelet", directories_.root},
                         {"via", kubelet::RegistrationPathName(path_)},
@@ -173,9 +173,11 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
           // policy.
           .changed = [this] { resources_.RescanSoon(); },
           .waiting =
-              [this] { return node_.AnyVanished() || kubelet_watch_ == nullptr || !Alone(); },
+              [this] {
+                return node_.AnyVanished() || kubelet_watch_ == nullptr || !IsOnlyInstance();
+              },
           .eager = [this] { return resources_.AnyWaitsForHolders(); },
-          .compared = [this](const auto& allocatable) { Compared(allocatable); }});
+          .compared = [this](const auto& allocatable) { AllocatableCompared(allocatable); }});
   grants_.Open(config_, directories_);
   preparations_.Open(directories_);
   resources_.Open(config_, path_, directories_);
@@ -190,8 +192,8 @@ void Agent::WatchDirectories() {
 void Agent::WatchKubelet() {
   auto watch = os::DirectoryWatch::Make(loop_, config_.kubelet.poll, [this] {
     restless_until_ = SystemClock().Now() + kRestless;
-    Look();
-    LookAgain();
+    PollKubelet();
+    SchedulePoll();
     // What changed in kubelet's directory may have been another instance's socket.
     ledger_sync_->AskSoon(kCompareAgain);
   });
@@ -201,28 +203,28 @@ void Agent::WatchKubelet() {
   } else {
     log::Warn("kubelet is watched by polling alone", watch.error());
   }
-  LookAgain();
+  SchedulePoll();
 }
 
 // While all is well, the watch tells of whatever happens; to be sure, a look is taken all the same.
-void Agent::LookAgain() {
+void Agent::SchedulePoll() {
   const bool rest = kubelet_watch_ != nullptr && resources_.AllStreaming() && !seeking_ &&
                     SystemClock().Now() >= restless_until_;
   poll_ = loop_.After(os::NextPoll(config_.kubelet.poll, rest), [this] {
-    Look();
-    cdi_guard_.Look();
-    LookAgain();
+    PollKubelet();
+    cdi_reconciler_.Poll();
+    SchedulePoll();
   });
 }
 
 // Whether no other instance's socket, alive or left behind, is in kubelet's directories. When the
 // other one goes, kubelet up to 1.36 can lose us, which only its answers show.
-bool Agent::Alone() const {
+bool Agent::IsOnlyInstance() const {
   return kubelet::SocketsIn(directories_, config_.kubelet.socket_prefix) ==
          resources_.SocketPaths();
 }
 
-void Agent::Look() {
+void Agent::PollKubelet() {
   if (seeking_) FindKubelet();
   for (const std::string& directory : {directories_.device_plugins(), directories_.registry()}) {
     if (!DirectoryGone(directory)) continue;
@@ -230,7 +232,7 @@ void Agent::Look() {
         Error{Reason::kDirectoryGone, directory + " was deleted on the host while mounted here"};
     return loop_.Stop();
   }
-  resources_.Look();
+  resources_.PollKubelet();
 }
 
 // Due a second after anything changed, and again for as long as something is left to be done.
@@ -240,20 +242,20 @@ void Agent::Tick() {
   if (saver_.TryToBecomeWriter()) {
     log::Info("now the writer of the state");
     reconciler_.AdoptState();
-    cdi_guard_.TakeOver();
+    cdi_reconciler_.TakeOver();
   }
   saver_.SaveAll();
-  cdi_guard_.Look();
+  cdi_reconciler_.Poll();
   if (control_ == nullptr) OpenControlSocket();
   if (status_ == nullptr) OpenStatusPort();
   reconciler_.AnnounceReady();
-  if (Unfinished()) tick_.Within(Reconciler::kTick);
+  if (HasUnfinished()) tick_.RingWithin(Reconciler::kTick);
   if (const std::optional<Steady> stale = node_.NextStale()) {
-    tick_.Within(std::max(Reconciler::kTick, *stale - SystemClock().Now()));
+    tick_.RingWithin(std::max(Reconciler::kTick, *stale - SystemClock().Now()));
   }
 }
 
-bool Agent::Unfinished() const {
+bool Agent::HasUnfinished() const {
   return !saver_.writer() || saver_.unsaved() || !reconciler_.announced() ||
          (control_ == nullptr && !config_.control_socket.empty()) ||
          (status_ == nullptr && config_.http_address != "off");
@@ -289,17 +291,17 @@ void Agent::OpenStatusPort() {
 }
 
 void Agent::ResourcesChanged() {
-  ledger_sync_->SetResources(resources_.Held());
+  ledger_sync_->SetResources(resources_.TrackedResources());
   ledger_sync_->AskSoon(kSettle);
 }
 
 // Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
 // after us has gone. It shows only in what kubelet says it can allocate.
-void Agent::Compared(const std::optional<std::map<std::string, int>>& allocatable) {
+void Agent::AllocatableCompared(const std::optional<std::map<std::string, int>>& allocatable) {
   grants_.RemoveForgotten();
   preparations_.RemoveForgotten();
   const auto retired = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
-  reconciler_.Follow(retired.changes);
+  reconciler_.Reconcile(retired.changes);
   bool sure = retired.sure;
   if (allocatable) {
     sure &= resources_.Compare(*allocatable);
@@ -332,12 +334,12 @@ void Agent::Apply(const config::Config& next) {
     }
   }
   context_->claims.SetClaimed(ResourcesToMatch(config_.resources));
-  announcer_.FollowPods(context_, ResourcesAskedFor(config_.resources));
+  node_reporter_.FollowPods(context_, ResourcesAskedFor(config_.resources));
   grants_.Apply(config_);
   resources_.Apply(config_);
-  announcer_.Apply(config_);
+  node_reporter_.Apply(config_);
   labels_.Apply(config_);
-  tick_.Within(Reconciler::kTick);  // devices may become stale sooner than before
+  tick_.RingWithin(Reconciler::kTick);  // devices may become stale sooner than before
 }
 
 RouteSources Agent::Routes() {

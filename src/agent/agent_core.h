@@ -20,7 +20,7 @@
 #include "agent/routes.h"
 #include "agent/state_saver.h"
 #include "cdi/cdi_documents.h"
-#include "cdi/cdi_guard.h"
+#include "cdi/cdi_reconciler.h"
 #include "config/schema/config.h"
 #include "fraction/grant_keeper.h"
 #include "http/http.h"
@@ -33,8 +33,8 @@
 #include "os/watch.h"
 #include "os/worker.h"
 #include "prepare/preparation_keeper.h"
-#include "report/announcer.h"
 #include "report/label_sync.h"
+#include "report/node_reporter.h"
 
 namespace tessera::agent {
 
@@ -53,9 +53,9 @@ class Agent : public kubelet::PluginObserver {
   // Why the agent cannot go on, once it has stopped the loop by itself.
   const std::optional<Error>& fatal() const { return fatal_; }
   http::Metrics& metrics() { return metrics_; }
-  // As Announcer::AskForNode.
+  // As NodeReporter::AskForNode.
   void AskForNode(std::function<void(const json::Value& node)> answer) {
-    announcer_.AskForNode(std::move(answer));
+    node_reporter_.AskForNode(std::move(answer));
   }
   const config::Config& config() const { return config_; }
 
@@ -70,15 +70,15 @@ class Agent : public kubelet::PluginObserver {
   void UseKubelet(const kubelet::Directories& directories, kubelet::RegistrationPath path);
   void WatchKubelet();
   void WatchDirectories();
-  void Look();
-  void LookAgain();
-  bool Alone() const;
+  void PollKubelet();
+  void SchedulePoll();
+  bool IsOnlyInstance() const;
   void Tick();
-  bool Unfinished() const;
+  bool HasUnfinished() const;
   void OpenControlSocket();
   void OpenStatusPort();
   void ResourcesChanged();
-  void Compared(const std::optional<std::map<std::string, int>>& allocatable);
+  void AllocatableCompared(const std::optional<std::map<std::string, int>>& allocatable);
   void CountPlanted(int sockets);
   RouteSources Routes();
   // What of the node is in its way; agent_faults.cc.
@@ -95,14 +95,14 @@ class Agent : public kubelet::PluginObserver {
   Node node_;
   StateSaver saver_{node_, metrics_, config_.state_dir};
   os::Alarm tick_;  // rings while something is unfinished, and when a device becomes stale
-  Announcer announcer_{loop_, node_, metrics_, [this] { return saver_.another_writes(); },
-                       [this] { labels_.Soon(); }};
+  NodeReporter node_reporter_{loop_, node_, metrics_, [this] { return saver_.another_writes(); },
+                              [this] { labels_.ReadSoon(); }};
   CdiDocuments cdi_{metrics_, os::Root(config_.root_prefix),
-                    [this](const CdiTrouble& trouble) { announcer_.CdiTroubled(trouble); }};
+                    [this](const CdiError& trouble) { node_reporter_.ReportCdiError(trouble); }};
   LabelSync labels_{
       {.loop = loop_,
        .may_write = [this] { return saver_.writer(); },
-       .to_node = [this](const Labels& labels) { return announcer_.SetLabels(labels); },
+       .to_node = [this](const Labels& labels) { return node_reporter_.SetLabels(labels); },
        .labellers =
            [this](const config::Config& next) { return LabellersOf(schema_.kinds(), next); }},
       config_};
@@ -112,13 +112,14 @@ class Agent : public kubelet::PluginObserver {
   ResourceSet resources_;
   Reconciler reconciler_;
   Release release_{loop_, LibrariesOf(resources_), config_.state_dir + "/release.jsonl"};
-  CdiGuard cdi_guard_{
+  CdiReconciler cdi_reconciler_{
       loop_, config_.kubelet.poll, cdi_,
-      CdiNeighbours(cdi_, metrics_, config_.state_dir + "/cdi-documents"),
-      CdiGuard::Situation{.another_writes = [this] { return saver_.another_writes(); },
-                          .alone = [this] { return resources_.AllStreaming() && Alone(); },
-                          .described = [this] { return resources_.AllDescribed(); },
-                          .held = [this] { return HeldNames(); }}};
+      CdiConflicts(cdi_, metrics_, config_.state_dir + "/cdi-documents"),
+      CdiReconciler::Situation{
+          .another_writes = [this] { return saver_.another_writes(); },
+          .alone = [this] { return resources_.AllStreaming() && IsOnlyInstance(); },
+          .described = [this] { return resources_.AllDescribed(); },
+          .held = [this] { return HeldNames(); }}};
 
   // Where kubelet is.
   kubelet::Directories directories_;

@@ -67,31 +67,33 @@ void Allocator::Allocate(const std::vector<std::string>& ids,
                         .done = std::move(done),
                         .snapshot = Get(),
                         .began = std::chrono::steady_clock::now()};
-  if (!NeedsMatch(allocation.snapshot->rendering)) return End(allocation, nullptr);
-  const Result<FractionMatch> known = Match(allocation, Duration(0));
-  if (known || known.error().reason != Reason::kNotMatched) return End(allocation, &known);
+  if (!NeedsMatch(allocation.snapshot->rendering)) return FinishAllocation(allocation, nullptr);
+  const Result<FractionMatch> known = MatchContainer(allocation, Duration(0));
+  if (known || known.error().reason != Reason::kNotMatched)
+    return FinishAllocation(allocation, &known);
   matchers_->Run([self = shared_from_this(), allocation = std::move(allocation)] {
-    const Result<FractionMatch> match = self->Match(allocation, kWatchComes);
-    self->End(allocation, &match);
+    const Result<FractionMatch> match = self->MatchContainer(allocation, kWatchComes);
+    self->FinishAllocation(allocation, &match);
   });
 }
 
-Result<FractionMatch> Allocator::Match(const Allocation& allocation, Duration within) const {
+Result<FractionMatch> Allocator::MatchContainer(const Allocation& allocation,
+                                                Duration within) const {
   const Snapshot& snapshot = *allocation.snapshot;
   return context_->claims.ClaimFor(*snapshot.offer, *snapshot.rendering.fractions, allocation.ids,
                                    within);
 }
 
 // `match`: where it is needed.
-void Allocator::End(const Allocation& allocation, const Result<FractionMatch>* match) {
+void Allocator::FinishAllocation(const Allocation& allocation, const Result<FractionMatch>* match) {
   const bool matched = match != nullptr && *match;
   Result<Grant> grant = match != nullptr && !*match
                             ? Result<Grant>(Fail(match->error()))
-                            : Make(allocation, matched ? &**match : nullptr);
+                            : MakeGrant(allocation, matched ? &**match : nullptr);
   const Error* error = grant ? nullptr : &grant.error();
   if (error != nullptr) {
-    refusals_.Tell("allocation refused", *error, error->message, {{"resource", resource_}});
-    context_->events.Keep({.resource = resource_, .error = *error});
+    refusals_.LogRefusal("allocation refused", *error, error->message, {{"resource", resource_}});
+    context_->events.RecordRefusal({.resource = resource_, .error = *error});
   } else if (!matched) {
     log::Info("allocated", {{"resource", resource_}, {"ids", Join(allocation.ids, ",")}});
   } else {
@@ -105,7 +107,7 @@ void Allocator::End(const Allocation& allocation, const Result<FractionMatch>* m
   allocation.done(std::move(grant));
 }
 
-Result<Grant> Allocator::Make(const Allocation& allocation, const FractionMatch* match) {
+Result<Grant> Allocator::MakeGrant(const Allocation& allocation, const FractionMatch* match) {
   const MutexLock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
   const bool late = rendering.fractions || snapshot_->preparations != nullptr;
@@ -127,7 +129,8 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                               .placement = snapshot->placement};
   const auto& fractions = snapshot->rendering.fractions;
   if (fractions && fractions->requests) {
-    auto chosen = ChosenShares(context_->pods.Waiting(), *snapshot->offer, *fractions, preference);
+    auto chosen =
+        ChosenShares(context_->pods.PodsToAllocate(), *snapshot->offer, *fractions, preference);
     if (!chosen.empty()) return chosen;
   }
   return Choose(*snapshot->offer, preference);
@@ -136,10 +139,10 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
 void Allocator::PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
                          std::function<void(Status)> done) {
   auto start = std::make_shared<Start>(ids, std::move(wanted), std::move(done));
-  workers_->Run([self = shared_from_this(), start] { self->Run(start); });
+  workers_->Run([self = shared_from_this(), start] { self->RunStart(start); });
 }
 
-void Allocator::Run(const std::shared_ptr<Start>& start) {
+void Allocator::RunStart(const std::shared_ptr<Start>& start) {
   log::Debug("pre-start", {{"resource", resource_}, {"ids", Join(start->ids, ",")}});
   start->snapshot = Get();
   if (start->snapshot->backend->ResetsBeforeStart()) {
@@ -147,7 +150,7 @@ void Allocator::Run(const std::shared_ptr<Start>& start) {
     if (!reset) return Refuse(*start, reset.error());
   }
   if (start->snapshot->preparations != nullptr) return Prepare(start);
-  if (!start->snapshot->rendering.fractions) return End(*start, {});
+  if (!start->snapshot->rendering.fractions) return FinishStart(*start, {});
   Bind(start);
 }
 
@@ -168,7 +171,7 @@ void Allocator::Prepare(const std::shared_ptr<Start>& start) {
                                 .wanted = start->wanted,
                                 .done = [self = shared_from_this(), start](const Status& prepared) {
                                   if (!prepared) return self->Refuse(*start, prepared.error());
-                                  self->End(*start, {});
+                                  self->FinishStart(*start, {});
                                 }});
 }
 
@@ -185,17 +188,18 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
   }
   if (!unknown) return Refuse(*start, unknown.error());
   if (unknown->empty()) {
-    return binder_->Bind(
-        binding, start->ids, known,
-        [self = shared_from_this(), start](Status bound) { self->End(*start, std::move(bound)); });
+    return binder_->Bind(binding, start->ids, known,
+                         [self = shared_from_this(), start](Status bound) {
+                           self->FinishStart(*start, std::move(bound));
+                         });
   }
   context_->pods.Await(*unknown, kPodComes,
                        [self = shared_from_this(), start, uid = *unknown](
-                           const Result<PodPtr>& pod) { self->Came(start, uid, pod); });
+                           const Result<PodPtr>& pod) { self->PodArrived(start, uid, pod); });
 }
 
-void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& uid,
-                     const Result<PodPtr>& pod) {
+void Allocator::PodArrived(const std::shared_ptr<Start>& start, const std::string& uid,
+                           const Result<PodPtr>& pod) {
   start->pod = pod ? (*pod)->FullName() : uid;
   if (!pod && pod.error().reason == Reason::kNotPlaced) return Refuse(*start, pod.error(), uid);
   if (!pod) {
@@ -210,15 +214,16 @@ void Allocator::Came(const std::shared_ptr<Start>& start, const std::string& uid
 }
 
 void Allocator::Refuse(const Start& start, const Error& error, const std::string& pod_uid) {
-  refusals_.Tell("a container is not started", error, start.pod.empty() ? error.message : start.pod,
-                 {{"resource", resource_},
-                  {"ids", Join(start.ids, ",")},
-                  {"pod", start.pod.empty() ? "unknown" : start.pod}});
-  context_->events.Keep({.pod_uid = pod_uid, .resource = resource_, .error = error});
-  End(start, Fail(error));
+  refusals_.LogRefusal("a container is not started", error,
+                       start.pod.empty() ? error.message : start.pod,
+                       {{"resource", resource_},
+                        {"ids", Join(start.ids, ",")},
+                        {"pod", start.pod.empty() ? "unknown" : start.pod}});
+  context_->events.RecordRefusal({.pod_uid = pod_uid, .resource = resource_, .error = error});
+  FinishStart(start, Fail(error));
 }
 
-void Allocator::End(const Start& start, Status status) {
+void Allocator::FinishStart(const Start& start, Status status) {
   const Error* error = status ? nullptr : &status.error();
   metrics_.Add(http::Metric::kPreStarts, {resource_, CodeOf(error)});
   {

@@ -77,9 +77,9 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::chrono::steady_clock::time_point began;
   };
   // Which container it is, if the watch tells within that time; may block for so long.
-  Result<FractionMatch> Match(const Allocation& allocation, Duration within) const;
-  Result<Grant> Make(const Allocation& allocation, const FractionMatch* match);
-  void End(const Allocation& allocation, const Result<FractionMatch>* match);
+  Result<FractionMatch> MatchContainer(const Allocation& allocation, Duration within) const;
+  Result<Grant> MakeGrant(const Allocation& allocation, const FractionMatch* match);
+  void FinishAllocation(const Allocation& allocation, const Result<FractionMatch>* match);
   // A container that is about to be made.
   struct Start {
     std::vector<std::string> ids;
@@ -91,12 +91,13 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     Steady called = SystemClock().Now();
   };
   // On a worker, as the next. A pod that is not known yet is waited for without one.
-  void Run(const std::shared_ptr<Start>& start);
+  void RunStart(const std::shared_ptr<Start>& start);
   static Binding BindingOf(const Snapshot& snapshot);
   void Prepare(const std::shared_ptr<Start>& start);
   void Bind(const std::shared_ptr<Start>& start);
-  void Came(const std::shared_ptr<Start>& start, const std::string& uid, const Result<PodPtr>& pod);
-  void End(const Start& start, Status status);
+  void PodArrived(const std::shared_ptr<Start>& start, const std::string& uid,
+                  const Result<PodPtr>& pod);
+  void FinishStart(const Start& start, Status status);
   // The same where the binder, which tells of refusals by itself, was not asked.
   void Refuse(const Start& start, const Error& error, const std::string& pod_uid = "");
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,

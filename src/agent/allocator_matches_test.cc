@@ -158,7 +158,7 @@ TEST_F(GrantMatchedTest, AGateGoesWithItsGrant) {
 }
 
 TEST_F(GrantMatchedTest, WhileAPodIsWaitedForOtherCallsAreAnswered) {
-  context_->pods.SetSeek([](const std::string&, Duration, const PodCache::Answer&) {});
+  context_->pods.SetLookup([](const std::string&, Duration, const PodCache::Answer&) {});
   Serve();
   auto waits = kubelet::Ask(*allocator_, {Share(1, 0)});
 

@@ -35,14 +35,14 @@ class AwaitedPodsTest : public GrantRequestsTest {
     allocator_->Set({std::make_shared<Offer>(offer_), rendering_, Placement::kSpread,
                      std::make_shared<SilentBackend>(), directory_ + "/cdi",
                      std::make_shared<cdi::Parts>()});
-    SetSeek([this](const std::string& uid, Duration, PodCache::Answer answer) {
+    SetLookup([this](const std::string& uid, Duration, PodCache::Answer answer) {
       std::lock_guard lock(mutex_);
       sought_[uid] = std::move(answer);
       all_sought_.count_down();
     });
   }
 
-  void SetSeek(PodCache::Seek seek) { context_->pods.SetSeek(std::move(seek)); }
+  void SetLookup(PodCache::Lookup seek) { context_->pods.SetLookup(std::move(seek)); }
   std::future<Status> PreStart(const std::string& id) {
     auto answer = std::make_shared<std::promise<Status>>();
     allocator_->PreStart(
@@ -79,7 +79,7 @@ TEST_F(AwaitedPodsTest, HoldNoThreadWhileTheyAreWaitedFor) {
 
 TEST_F(AwaitedPodsTest, OneThatDoesNotComeIsTheAnswer) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
-  SetSeek([](const std::string&, Duration within, const PodCache::Answer& answer) {
+  SetLookup([](const std::string&, Duration within, const PodCache::Answer& answer) {
     answer(Fail(Reason::kNotFound, "not after {} ms", within.count()));
   });
 

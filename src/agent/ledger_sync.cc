@@ -47,7 +47,7 @@ LedgerSync::LedgerSync(os::Loop& loop, os::Workers& workers, Node& node, http::M
 }
 
 void LedgerSync::AskSoon(Duration delay) {
-  next_.Within(delay);
+  next_.RingWithin(delay);
 }
 
 void LedgerSync::AskIfOld() {
@@ -113,8 +113,9 @@ bool LedgerSync::AllReconciled() const {
 // `told` is what the API said, to be joined with the checkpoint. Whether anything had changed.
 bool LedgerSync::Reconcile(std::vector<Holding> told) {
   const bool first = !AllReconciled();
-  LedgerChange change = node_.ledger().Reconcile(Join(Ours(std::move(told)), Ours(checkpoint_)),
-                                                 resources_, SystemClock().Now());
+  LedgerChange change =
+      node_.ledger().Reconcile(Join(OwnHoldings(std::move(told)), OwnHoldings(checkpoint_)),
+                               resources_, SystemClock().Now());
   for (const Holding& holding : change.unexpected) {
     metrics_.Add(http::Metric::kDrift, {holding.resource});
     log::Info("ledger drift: granted by another instance, or before this one started",
@@ -130,7 +131,7 @@ bool LedgerSync::Reconcile(std::vector<Holding> told) {
   return changed;
 }
 
-std::vector<Holding> LedgerSync::Ours(std::vector<Holding> holdings) const {
+std::vector<Holding> LedgerSync::OwnHoldings(std::vector<Holding> holdings) const {
   std::erase_if(holdings,
                 [this](const Holding& holding) { return !resources_.contains(holding.resource); });
   return holdings;

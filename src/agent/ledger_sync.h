@@ -65,7 +65,7 @@ class LedgerSync {
   bool Reconcile(std::vector<Holding> told);
   bool ReadCheckpoint();
   bool AllReconciled() const;
-  std::vector<Holding> Ours(std::vector<Holding> holdings) const;
+  std::vector<Holding> OwnHoldings(std::vector<Holding> holdings) const;
 
   os::Workers& workers_;
   Node& node_;

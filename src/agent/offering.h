@@ -60,7 +60,7 @@ class Offering {
   // The list goes out, unless kubelet has it.
   void Publish(Draft draft);
   // The last list once more; there is one.
-  void Repeat() { plugin_->Publish(list_); }
+  void Republish() { plugin_->Publish(list_); }
 
   // kubelet says how many healthy ids of this resource it can hand out. None, time and again, while
   // it has our list with healthy ones in it: it has lost us, and we register again. False as long

@@ -35,7 +35,7 @@ struct PartsUnderTest {
   const std::string directory;
   StateSaver saver;
   os::Alarm tick{loop, [] {}};
-  Announcer announcer{loop, node, metrics, [] { return false; }, [] {}};
+  NodeReporter node_reporter{loop, node, metrics, [] { return false; }, [] {}};
   CdiDocuments cdi;
   LabelSync labels{{.loop = loop,
                     .may_write = [] { return false; },
@@ -53,7 +53,7 @@ struct PartsUnderTest {
                                   .state_dir = directory,
                                   .root = os::Root(),
                                   .changed = [this](const Preparations::Standing& now) {
-                                    reconciler.Follow(
+                                    reconciler.Reconcile(
                                         node.SetPrepared(now.held, now.outstanding, now.obstacles));
                                   }}};
   SilentPluginObserver observer;
@@ -73,7 +73,7 @@ struct PartsUnderTest {
                          .saver = saver,
                          .cdi = cdi,
                          .resources = resources,
-                         .announcer = announcer,
+                         .node_reporter = node_reporter,
                          .labels = labels,
                          .metrics = metrics,
                          .tick = tick}};

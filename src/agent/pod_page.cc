@@ -55,7 +55,7 @@ std::string_view PhaseName(kube::Pod::Phase phase) {
   return "";
 }
 
-json::Object RefusalPage(const KeptRefusal& refusal) {
+json::Object RefusalPage(const RecordedRefusal& refusal) {
   return {{"resource", refusal.resource},     {"reason", ReasonName(refusal.error.reason)},
           {"message", refusal.error.message}, {"advice", ReasonAdvice(refusal.error.reason)},
           {"count", refusal.count},           {"first", FormatTime(refusal.first)},
@@ -67,7 +67,7 @@ class KnownPod {
  public:
   KnownPod(const PodFacts& facts, const std::string& name) : facts_(facts), name_(name) {
     pod_ = facts.context.pods.FindNamed(name);
-    const std::vector<KeptRefusal> refusals = facts.context.events.KeptRefusals();
+    const std::vector<RecordedRefusal> refusals = facts.context.events.RecordedRefusals();
     FindUids(refusals);
     if (pod_ == nullptr && !uids_.empty())
       pod_ = facts.context.pods.Find(uids_.front());  // a static pod's
@@ -78,7 +78,7 @@ class KnownPod {
       if (IsOwn(record->pod_uid) || record->pod_uid == name) grants_.emplace_back(grant, record);
     }
     std::ranges::sort(grants_, {}, &BindingStore::Known::value_type::first);
-    for (const KeptRefusal& refusal : refusals) {
+    for (const RecordedRefusal& refusal : refusals) {
       if (refusal.pod == name || IsOwn(refusal.pod_uid)) refusals_.push_back(refusal);
       if (refusal.pod.empty() && refusal.pod_uid.empty()) nobodys_.push_back(refusal);
     }
@@ -103,10 +103,10 @@ class KnownPod {
     // Which pods these were kubelet had not said; they may have been this one.
     json::Array perhaps;
     const std::set<std::string> resources = Resources();
-    for (const KeptRefusal& refusal : nobodys_) {
+    for (const RecordedRefusal& refusal : nobodys_) {
       if (resources.contains(refusal.resource)) perhaps.push_back(RefusalPage(refusal));
     }
-    for (const KeptRefusal& refusal : refusals_) {
+    for (const RecordedRefusal& refusal : refusals_) {
       if (refusal.container.empty()) perhaps.push_back(RefusalPage(refusal));
     }
     page["refusals"] = std::move(perhaps);
@@ -121,7 +121,7 @@ class KnownPod {
         "here, or is not spelt so",
         facts_.node, Brief(name_));
     if (!nobodys_.empty()) {
-      const KeptRefusal& newest = nobodys_.front();
+      const RecordedRefusal& newest = nobodys_.front();
       message += fmt::format(
           "; the last container that was refused before kubelet named its pod: "
           "{}, {}",
@@ -137,12 +137,12 @@ class KnownPod {
   bool IsOwn(const std::string& uid) const { return std::ranges::count(uids_, uid) > 0; }
 
   // Another pod may have had that name before.
-  void FindUids(std::span<const KeptRefusal> refusals) {
+  void FindUids(std::span<const RecordedRefusal> refusals) {
     if (pod_ != nullptr) uids_.push_back(pod_->KubeletUid());
     for (const Holding& holding : facts_.ledger.holdings()) {
       if (NameOf(holding) == name_ && !holding.pod_uid.empty()) uids_.push_back(holding.pod_uid);
     }
-    for (const KeptRefusal& refusal : refusals) {
+    for (const RecordedRefusal& refusal : refusals) {
       if (refusal.pod == name_ && !refusal.pod_uid.empty()) uids_.push_back(refusal.pod_uid);
     }
   }
@@ -164,7 +164,7 @@ class KnownPod {
     }
     for (const Holding* holding : holdings_) add(holding->container);
     for (const auto& [grant, record] : grants_) add(record->container);
-    for (const KeptRefusal& refusal : refusals_) add(refusal.container);
+    for (const RecordedRefusal& refusal : refusals_) add(refusal.container);
     return names;
   }
 
@@ -183,7 +183,8 @@ class KnownPod {
   json::Object PlacementPage() const {
     const bool fitted =
         std::ranges::any_of(grants_, [](const auto& grant) { return grant.second->fitted; });
-    const auto scheduled = pod_ == nullptr ? hami::Scheduled() : hami::ScheduledOf(*pod_);
+    const auto scheduled =
+        pod_ == nullptr ? hami::SchedulerDecision() : hami::SchedulerDecisionOf(*pod_);
     std::string_view by = holdings_.empty() && grants_.empty() ? "" : "kubelet";
     if (!scheduled.by.empty()) by = scheduled.by;
     if (fitted) by = "agent";
@@ -200,7 +201,7 @@ class KnownPod {
   State StateOf(const std::string& name, const json::Object& page) const {
     const auto some = [&](std::string_view key) { return !json::GetArray(page, key)->empty(); };
     if (pod_ != nullptr && HasEnded(*pod_, name)) return {"ended"};
-    const auto newest = std::ranges::find_if(refusals_, [&](const KeptRefusal& refusal) {
+    const auto newest = std::ranges::find_if(refusals_, [&](const RecordedRefusal& refusal) {
       return refusal.container == name && !refusal.over;
     });
     if (newest != refusals_.end()) return {"refused", ReasonAdvice(newest->error.reason)};
@@ -239,7 +240,7 @@ class KnownPod {
                                      {"library", record->library}});
     }
     json::Array refused;
-    for (const KeptRefusal& refusal : refusals_) {
+    for (const RecordedRefusal& refusal : refusals_) {
       if (refusal.container == name) refused.push_back(RefusalPage(refusal));
     }
     json::Object page{
@@ -268,8 +269,8 @@ class KnownPod {
   std::vector<std::string> uids_;  // as kubelet knows it; empty: nobody says it
   std::vector<const Holding*> holdings_;
   BindingStore::Known grants_;
-  std::vector<KeptRefusal> refusals_;  // the newest first
-  std::vector<KeptRefusal> nobodys_;   // likewise
+  std::vector<RecordedRefusal> refusals_;  // the newest first
+  std::vector<RecordedRefusal> nobodys_;   // likewise
 };
 
 }  // namespace

@@ -38,10 +38,10 @@ class PodPageTest : public testing::Test {
                                            .library = "/usr/local/vgpu/libvgpu.so"}));
   }
   void Refuse(const std::string& pod_uid, const std::string& container) {
-    context_.events.Keep({.pod_uid = pod_uid,
-                          .container = container,
-                          .resource = kGpu,
-                          .error = {Reason::kNoRoom, "GPU-1 has 100 MiB left"}});
+    context_.events.RecordRefusal({.pod_uid = pod_uid,
+                                   .container = container,
+                                   .resource = kGpu,
+                                   .error = {Reason::kNoRoom, "GPU-1 has 100 MiB left"}});
   }
   json::Object Page() {
     auto page = PodPage(facts_, "default/train-0");
@@ -142,7 +142,8 @@ TEST_F(PodPageTest, ThatHasGoneIsStillKnownByItsRefusals) {
 TEST_F(PodPageTest, ARefusalOfNobodyKnowsWhomIsShownWhereItMayHaveBeenThisPod) {
   context_.pods.Put(Train());
   Refuse("", "");
-  context_.events.Keep({.resource = kNpuResource, .error = {Reason::kUnhealthyShare, "7 is sick"}});
+  context_.events.RecordRefusal(
+      {.resource = kNpuResource, .error = {Reason::kUnhealthyShare, "7 is sick"}});
   const json::Array refusals = Page().at("refusals").as_array();
   ASSERT_EQ(refusals.size(), 1U);
   EXPECT_EQ(refusals[0].at("message"), "GPU-1 has 100 MiB left");

@@ -13,20 +13,20 @@ constexpr Duration kReadyLimit{45'000};  // below TimeoutStartSec of deploy/tess
 
 }  // namespace
 
-void Reconciler::Follow(const std::vector<Changes>& all) {
-  FollowEach(all);
+void Reconciler::Reconcile(const std::vector<Changes>& all) {
+  ReconcileEach(all);
   // What is out because of one of them.
-  FollowEach(at_.node.LookAtRivals());
+  ReconcileEach(at_.node.LookAtRivals());
   if (!all.empty()) AnnounceReady();
   SaveSoon();
 }
 
-void Reconciler::FollowEach(const std::vector<Changes>& all) {
+void Reconciler::ReconcileEach(const std::vector<Changes>& all) {
   for (const Changes& changes : all) {
     if (ServedResource* resource = at_.resources.Find(changes.source)) {
       if (const auto due = resource->DueAfter(changes.urgency)) Publish(*resource, *due);
     }
-    Tell(changes);
+    ReportTransitions(changes);
   }
 }
 
@@ -42,7 +42,7 @@ void Reconciler::Publish(ServedResource& resource, Urgency urgency) {
   // Ids of another plan are to be known to the next start before anybody can hold one; where they
   // cannot be saved, kubelet's checkpoint tells of those that are held. A disk's time holds up no
   // bad news.
-  const bool other_plan = draft && at_.node.Follow(resource.name(), draft->offer->plan);
+  const bool other_plan = draft && at_.node.SetPlan(resource.name(), draft->offer->plan);
   if (urgency == Urgency::kCanWait || other_plan) (void)at_.saver.SaveFacts();
   if (draft) {
     // Before the list goes out: no container names a device that the runtime cannot find, and an
@@ -62,17 +62,17 @@ void Reconciler::WriteCdi(ServedResource& resource, const Offer& offer) {
 }
 
 // After kubelet, which waits for none of it.
-void Reconciler::Tell(const Changes& changes) {
-  at_.announcer.Changed();
+void Reconciler::ReportTransitions(const Changes& changes) {
+  at_.node_reporter.Changed();
   // Not for what is told of a device, but for other devices.
   const uint64_t facts = at_.node.facts_generation();
   if (std::exchange(labelled_facts_, facts) != facts) {
-    at_.labels.Soon();
+    at_.labels.ReadSoon();
   }
   if (changes.transitions.empty()) return;
   at_.saver.SaveFalls();  // not only with the next list, which may be a debounce away
   ReportTransitions(changes.source, changes.transitions, at_.metrics);
-  at_.announcer.Transitions(changes.source, changes.transitions);
+  at_.node_reporter.ReportTransitions(changes.source, changes.transitions);
   ReportHolders(changes.source, changes.transitions, at_.node.ledger());
 }
 
@@ -83,18 +83,19 @@ void Reconciler::AnnounceReady() {
   if (!at_.resources.Ready() && SystemClock().Now() - began_ < kReadyLimit) return;
   announced_ = true;
   os::NotifyServiceManager("READY=1");
-  at_.announcer.Begin();
+  at_.node_reporter.StartReporting();
 }
 
 void Reconciler::SaveSoon() {
-  if (at_.saver.unsaved()) at_.tick.Within(kTick);
+  if (at_.saver.unsaved()) at_.tick.RingWithin(kTick);
 }
 
-void Reconciler::ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) {
+void Reconciler::ScanEnded(ServedResource& resource, Result<Scanner::ScanResult> found,
+                           bool awaited) {
   const InventoryPtr before = at_.node.inventory();
-  if (!found) Follow({});
+  if (!found) Reconcile({});
   if (found) {
-    Follow(at_.node.Found(resource.name(), std::move(found->devices)));
+    Reconcile(at_.node.UpdateDevices(resource.name(), std::move(found->devices)));
     // What has vanished leaves with the scan after the one that missed it.
     if (at_.node.AnyMayLeave(resource.name())) resource.ScanSoon();
   }
@@ -105,19 +106,19 @@ void Reconciler::ScanEnded(ServedResource& resource, Result<Scanner::Found> foun
 }
 
 void Reconciler::Observed(ServedResource& resource, const std::vector<Observation>& seen) {
-  Follow(at_.node.Observe(resource.name(), seen));
+  Reconcile(at_.node.Observe(resource.name(), seen));
 }
 
 void Reconciler::Unverified(ServedResource& resource, const Error& why) {
-  Follow(at_.node.Unverify(resource.name(), why.reason, why.message));
+  Reconcile(at_.node.Unverify(resource.name(), why.reason, why.message));
 }
 
 void Reconciler::ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) {
-  Follow(at_.node.SetObstacle(resource.name(), std::move(obstacle)));
+  Reconcile(at_.node.SetObstacle(resource.name(), std::move(obstacle)));
 }
 
 void Reconciler::ExclusiveGranted(ServedResource&) {
-  Follow({});
+  Reconcile({});
 }
 
 void Reconciler::ListDue(ServedResource& resource) {
@@ -134,32 +135,32 @@ void Reconciler::AdoptState() {
   }
   const std::vector<Changes> falls = at_.node.AdoptFalls(saved.verdicts);
   // Not before all of it is adopted: what follows is saved.
-  Follow(cordons);
-  Follow(falls);
-  at_.announcer.Changed();
-  at_.labels.Soon();
+  Reconcile(cordons);
+  Reconcile(falls);
+  at_.node_reporter.Changed();
+  at_.labels.ReadSoon();
 }
 
 Result<DeviceKey> Reconciler::Cordon(std::string_view device, std::string_view reason) {
-  return FollowOrder(at_.node.Cordon(device, reason));
+  return ReconcileOrder(at_.node.Cordon(device, reason));
 }
 
 Result<DeviceKey> Reconciler::Uncordon(std::string_view device) {
-  return FollowOrder(at_.node.Uncordon(device));
+  return ReconcileOrder(at_.node.Uncordon(device));
 }
 
-Result<DeviceKey> Reconciler::FollowOrder(const Result<Node::Ordered>& ordered) {
+Result<DeviceKey> Reconciler::ReconcileOrder(const Result<Node::OrderResult>& ordered) {
   if (!ordered) return Fail(ordered.error());
-  Follow(ordered->changes);
+  Reconcile(ordered->changes);
   return ordered->device;
 }
 
 void Reconciler::WasReset(const DeviceKey& device) {
-  Follow(at_.node.Observe(device.source, {{device,
-                                           {.kind = EvidenceKind::kReset,
-                                            .source = EvidenceSource::kCall,
-                                            .reason = Reason::kResetNeeded,
-                                            .detail = "it was reset"}}}));
+  Reconcile(at_.node.Observe(device.source, {{device,
+                                              {.kind = EvidenceKind::kReset,
+                                               .source = EvidenceSource::kCall,
+                                               .reason = Reason::kResetNeeded,
+                                               .detail = "it was reset"}}}));
 }
 
 }  // namespace tessera::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one way from what happens to devices to what kubelet, people and the disk know of them.
-// Whatever happens is judged by the node, which returns what changed; Follow gives each resource
+// Whatever happens is judged by the node, which returns what changed; Reconcile gives each resource
 // its list, and then tells the others. Publish has the order that makes a crash safe: what is saved
 // is never better than what kubelet was told. Owned by the agent. One thread: the loop's.
 #pragma once
@@ -16,8 +16,8 @@
 #include "http/metrics.h"
 #include "node/node.h"
 #include "os/alarm.h"
-#include "report/announcer.h"
 #include "report/label_sync.h"
+#include "report/node_reporter.h"
 
 namespace tessera::agent {
 
@@ -29,7 +29,7 @@ class Reconciler : public ResourceEvents {
     StateSaver& saver;
     CdiDocuments& cdi;
     ResourceSet& resources;
-    Announcer& announcer;
+    NodeReporter& node_reporter;
     LabelSync& labels;
     http::Metrics& metrics;
     os::Alarm& tick;
@@ -39,9 +39,9 @@ class Reconciler : public ResourceEvents {
   explicit Reconciler(const Surroundings& at) : at_(at) {}
 
   // Does what follows from these changes, and from those that they make to other devices.
-  void Follow(const std::vector<Changes>& all);
+  void Reconcile(const std::vector<Changes>& all);
   // Devices of which nothing was heard for too long are out.
-  void Tick() { Follow(at_.node.Tick()); }
+  void Tick() { Reconcile(at_.node.Tick()); }
   // This instance has become the writer of the state: what the former one wrote counts.
   void AdoptState();
   // Takes a device out by a person's order, or puts it back.
@@ -55,7 +55,8 @@ class Reconciler : public ResourceEvents {
   bool announced() const { return announced_; }
 
   // What happens to resources.
-  void ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) override;
+  void ScanEnded(ServedResource& resource, Result<Scanner::ScanResult> found,
+                 bool awaited) override;
   void Observed(ServedResource& resource, const std::vector<Observation>& seen) override;
   void Unverified(ServedResource& resource, const Error& why) override;
   void ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) override;
@@ -63,11 +64,11 @@ class Reconciler : public ResourceEvents {
   void ListDue(ServedResource& resource) override;
 
  private:
-  void FollowEach(const std::vector<Changes>& all);
+  void ReconcileEach(const std::vector<Changes>& all);
   void Publish(ServedResource& resource, Urgency urgency);
   void WriteCdi(ServedResource& resource, const Offer& offer);
-  void Tell(const Changes& changes);
-  Result<DeviceKey> FollowOrder(const Result<Node::Ordered>& ordered);
+  void ReportTransitions(const Changes& changes);
+  Result<DeviceKey> ReconcileOrder(const Result<Node::OrderResult>& ordered);
   void SaveSoon();
 
   const Surroundings at_;

@@ -139,7 +139,7 @@ TEST_F(ReconcilerTest, ADeviceThatVanishesIsOfferedAsUnhealthy) {
   Serve();
   const Device& kept = node_.inventory()->devices[0];
 
-  reconciler_.ScanEnded(Npus(), Scanner::Found{.devices = {kept}}, false);
+  reconciler_.ScanEnded(Npus(), Scanner::ScanResult{.devices = {kept}}, false);
 
   EXPECT_EQ(Offered(), "0 ");
   EXPECT_EQ(Npus().offer()->shares.size(), 2U);

@@ -55,7 +55,7 @@ class ServedRelationsTest : public testing::Test {
     FixtureBackend backend(resource, tree_.root());
     backend.cards = cards;
     parts_.reconciler.ScanEnded(Resource(resource),
-                                Scanner::Found{.devices = backend.Scan().value()}, false);
+                                Scanner::ScanResult{.devices = backend.Scan().value()}, false);
     parts_.reconciler.ListDue(Resource(resource));
   }
   std::string Offered(const std::string& resource) {
@@ -139,7 +139,7 @@ TEST_F(ServedExclusionTest, ARivalThatAnOlderOfferDoesNotKnowIsRefusedAllTheSame
   Scan(kCard, {{.id = "0", .traits = {.takes = {"c"}}}});
   FixtureBackend found(kCard, tree_.root());
   found.cards = {{.id = "0", .traits = {.takes = {"a"}}}};
-  (void)node_.Found(kCard, found.Scan().value());
+  (void)node_.UpdateDevices(kCard, found.Scan().value());
   EXPECT_EQ(Resource(kCard).offer()->devices[0].traits->takes, std::vector<std::string>{"c"});
   EXPECT_EQ(Allocate(kCard, "0"), "");
 

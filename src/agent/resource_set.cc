@@ -90,7 +90,7 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   const std::string name = at->first;
   const auto next = served_.erase(at);
   at_.node.Retire(name);
-  if (!at_.node.ledger().AnyMayBeInUse(name)) at_.cdi.Drop(name);
+  if (!at_.node.ledger().AnyMayBeInUse(name)) at_.cdi.DropResource(name);
   at_.metrics.ForgetGauges(name);
   return next;
 }
@@ -220,8 +220,8 @@ std::vector<std::string> ResourceSet::ReleaseHeldBy() const {
   return {held.begin(), held.end()};
 }
 
-void ResourceSet::Look() {
-  for (auto& [name, resource] : served_) resource->Look();
+void ResourceSet::PollKubelet() {
+  for (auto& [name, resource] : served_) resource->PollFiles();
 }
 
 bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
@@ -246,11 +246,11 @@ bool ResourceSet::RefreshCheckpoint() {
   const auto at = std::ranges::find_if(served_, streaming);
   if (at == served_.end()) return false;
   refreshed_ = now;
-  at->second->offering().Repeat();
+  at->second->offering().Republish();
   return true;
 }
 
-std::set<std::string> ResourceSet::Held() const {
+std::set<std::string> ResourceSet::TrackedResources() const {
   std::set<std::string> names = at_.node.retired();
   for (const auto& [name, resource] : served_) names.insert(name);
   return names;
@@ -275,7 +275,7 @@ ResourceSet::RetiredEnd ResourceSet::EndRetired(const std::map<std::string, int>
     }
     std::ranges::move(at_.node.EndRetired(name), std::back_inserter(end.changes));
     if (at_.node.retired().contains(name)) continue;
-    at_.cdi.Drop(name);
+    at_.cdi.DropResource(name);
     ended = true;
   }
   if (ended) changed_();

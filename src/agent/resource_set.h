@@ -39,7 +39,7 @@ class ResourceSet {
 
   const ServedResources& served() const { return served_; }
   // Whose holders are to be known: those, and those that are served no more but may be held.
-  std::set<std::string> Held() const;
+  std::set<std::string> TrackedResources() const;
   ServedResource* Find(const std::string& name) const;  // none is served by that name
   // What the families find is served, and what they do not find any more ends.
   void SettleFamilies();
@@ -52,7 +52,7 @@ class ResourceSet {
   // What keeps libraries open all the same.
   std::vector<std::string> ReleaseHeldBy() const;
   // kubelet's directories changed.
-  void Look();
+  void PollKubelet();
   // What kubelet says that it can hand out of each resource; false when that raises a doubt.
   bool Compare(const std::map<std::string, int>& allocatable);
   // Kubelet has answered who holds what, and so has forgotten the pods that ended. While its

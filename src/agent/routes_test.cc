@@ -26,7 +26,7 @@ const std::string kOfNpu = Line(http::Json(json::Object{{"device", "dummy.com/np
 // A node with one device, NPU 0, and an agent that is ready.
 class RoutesTest : public testing::Test {
  protected:
-  RoutesTest() { node_.node_.Found(kSource, {Npu("0")}); }
+  RoutesTest() { node_.node_.UpdateDevices(kSource, {Npu("0")}); }
   ~RoutesTest() override { (void)os::RemoveTree(directory_); }
 
   RouteSources Sources() {

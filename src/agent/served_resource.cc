@@ -121,14 +121,15 @@ void ServedResource::EndChange() {
   if (phase_ == Phase::kChangingKind) phase_ = first ? Phase::kFirstChecks : Phase::kServing;
 }
 
-void ServedResource::Look() {
-  offering_->plugin().Look();
+void ServedResource::PollFiles() {
+  offering_->plugin().PollSockets();
   LookAtGrants();
 }
 
 // Before a pod comes, and soon again for as long as something is missing.
 void ServedResource::LookAtGrants() {
-  const GrantReadiness::Findings found = readiness_.Look(resource_, os::Root(config_.root_prefix));
+  const GrantReadiness::Findings found =
+      readiness_.CheckFiles(resource_, os::Root(config_.root_prefix));
   grants_timer_ = os::Loop::Handle();
   if (found.obstacle) {
     grants_timer_ = at_.loop.After(kGrantsAgain, [this] { LookAtGrants(); });
@@ -137,7 +138,7 @@ void ServedResource::LookAtGrants() {
   at_.events.ObstacleSeen(*this, found.obstacle);
 }
 
-void ServedResource::ScanEnded(Result<Scanner::Found> found) {
+void ServedResource::ScanEnded(Result<Scanner::ScanResult> found) {
   at_.metrics.Add(http::Metric::kScans, {resource_.name, found ? "good" : "failed"});
   // A first list may have waited for this, as may one after another configuration.
   const bool awaited = phase_ == Phase::kChangingKind || !offering_->published();

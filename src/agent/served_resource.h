@@ -42,7 +42,8 @@ class ResourceEvents {
  public:
   virtual ~ResourceEvents() = default;
   // A scan ended; the resource may be destroyed within. `awaited`: a list waited for it.
-  virtual void ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) = 0;
+  virtual void ScanEnded(ServedResource& resource, Result<Scanner::ScanResult> found,
+                         bool awaited) = 0;
   virtual void Observed(ServedResource& resource, const std::vector<Observation>& seen) = 0;
   // Its backend has let go of the vendor's library, or taken it up again: nobody vouches for the
   // devices until they are checked, for this reason.
@@ -85,7 +86,7 @@ class ServedResource : public DiscoveryEvents {
   // at registration changes; the backend, unless its section changes.
   void Apply(const config::Config& config, const config::Resource& resource);
   // kubelet's directories, or files of the node, may have changed.
-  void Look();
+  void PollFiles();
   void RescanSoon() { discovery_.RescanSoon(); }
   void ScanSoon() { discovery_.ScanSoon(); }
   void CheckSoon() { discovery_.CheckSoon(); }
@@ -142,7 +143,7 @@ class ServedResource : public DiscoveryEvents {
   bool ready() const { return discovery_.scanned() && at_.node.Verified(resource_.name); }
 
   // For its discovery.
-  void ScanEnded(Result<Scanner::Found> found) override;
+  void ScanEnded(Result<Scanner::ScanResult> found) override;
   void ChecksEnded(const std::vector<Observation>& observations) override;
   void DeviceReported(const Observation& observation) override;
   void DriverErrorReported(const std::string& device, const std::string& code) override;

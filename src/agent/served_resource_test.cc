@@ -43,9 +43,10 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
     (void)os::RemoveTree(dir_);
   }
 
-  void ScanEnded(ServedResource& resource, Result<Scanner::Found> found, bool awaited) override {
+  void ScanEnded(ServedResource& resource, Result<Scanner::ScanResult> found,
+                 bool awaited) override {
     told_ += awaited ? "scan-awaited " : "scan ";
-    if (found) node_.Found(kServed, std::move(found->devices));
+    if (found) node_.UpdateDevices(kServed, std::move(found->devices));
     resource.CheckDevices();
   }
   void Observed(ServedResource&, const std::vector<Observation>& seen) override {

@@ -13,7 +13,7 @@ namespace {
 class StateSaverTest : public testing::Test, public NodeUnderTest {
  protected:
   StateSaverTest() {
-    node_.Found(kSource, {Npu("0"), Npu("1")});
+    node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
     node_.Observe(kSource, {Good("0"), Good("1")});
   }
   ~StateSaverTest() override { (void)os::RemoveTree(dir_); }

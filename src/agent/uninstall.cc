@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cdi/cdi_conflicts.h"
 #include "cdi/cdi_documents.h"
-#include "cdi/cdi_neighbours.h"
 #include "fraction/grant_binder.h"
 #include "fraction/library_files.h"
 #include "http/metrics.h"
@@ -43,7 +43,7 @@ Removal RemoveDocuments(const config::Config& config) {
   http::Metrics metrics;
   const CdiDocuments none(metrics, os::Root(config.root_prefix));
   const Status removed =
-      CdiNeighbours(none, metrics, config.state_dir + "/cdi-documents").RemoveStale([] {
+      CdiConflicts(none, metrics, config.state_dir + "/cdi-documents").RemoveStale([] {
         return std::set<std::string>();
       });
   return {.what = "CDI documents", .error = ErrorOf(removed)};
@@ -67,7 +67,7 @@ Removal RemoveGrants(const config::Config& config) {
 // What the API server is asked, one after the other, until all is done or one step fails.
 class NodeCleaning {
  public:
-  NodeCleaning(const config::Config& config, const ApiPlace& api)
+  NodeCleaning(const config::Config& config, const ApiTarget& api)
       : config_(config), client_(loop_, api.access), path_(kube::NodePath(api.node)) {}
 
   Status Run() {
@@ -188,7 +188,7 @@ Result<std::vector<std::string>> ContainersWithGrants(
   return containers;
 }
 
-std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api) {
+std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiTarget>& api) {
   std::vector<Removal> removals = {RemoveDocuments(config)};
   if (config.labels.output == config::LabelsOutput::kFile ||
       config.labels.output == config::LabelsOutput::kAuto) {

@@ -30,6 +30,6 @@ Result<std::vector<std::string>> ContainersWithGrants(const config::Config& conf
 Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config,
                                                       const Result<std::vector<Holding>>& holdings);
 
-std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiPlace>& api);
+std::vector<Removal> Uninstall(const config::Config& config, const std::optional<ApiTarget>& api);
 
 }  // namespace tessera::agent

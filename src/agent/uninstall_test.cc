@@ -46,7 +46,7 @@ class UninstallTest : public testing::Test {
     access.host = "127.0.0.1";
     access.port = server.port();
     access.tls = false;
-    for (const Removal& removal : Uninstall(config_, ApiPlace{.access = access, .node = "n1"})) {
+    for (const Removal& removal : Uninstall(config_, ApiTarget{.access = access, .node = "n1"})) {
       EXPECT_FALSE(removal.error) << removal.what << ": " << removal.error->message;
     }
     loop.Stop();

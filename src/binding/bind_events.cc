@@ -22,9 +22,9 @@ void BindEvents::Claimed(const std::string& pod_uid) const {
   if (listener != nullptr && listener->claimed) listener->claimed(pod_uid);
 }
 
-void BindEvents::Keep(KeptRefusal refusal) {
+void BindEvents::RecordRefusal(RecordedRefusal refusal) {
   if (const PodPtr pod = pods_.Find(refusal.pod_uid)) refusal.pod = pod->FullName();
-  refusals_.Put(std::move(refusal), SystemClock().WallNow());
+  refusals_.Add(std::move(refusal), SystemClock().WallNow());
 }
 
 std::shared_ptr<const BindEvents::Listener> BindEvents::GetListener() const {

@@ -60,11 +60,11 @@ class BindEvents {
   void Claimed(const std::string& pod_uid) const;
 
   // Refusals of any container are kept, with the pod's name.
-  void Keep(KeptRefusal refusal);
+  void RecordRefusal(RecordedRefusal refusal);
   void EndRefusals(const std::string& pod_uid, const std::string& container) {
-    refusals_.End(pod_uid, container);
+    refusals_.MarkOver(pod_uid, container);
   }
-  std::vector<KeptRefusal> KeptRefusals() const { return refusals_.All(); }
+  std::vector<RecordedRefusal> RecordedRefusals() const { return refusals_.All(); }
 
  private:
   std::shared_ptr<const Listener> GetListener() const;

@@ -180,16 +180,17 @@ bool BindingStore::IsShared(const std::string& directory, const std::string& gra
          });
 }
 
-Result<BindingStore::Prepared> BindingStore::Prepare(const std::string& grant,
-                                                     const BindingRecordPtr& record) const {
-  return Prepared{.grant = grant,
-                  .record = record,
-                  .file = TRY(os::PreparedFile::Write(PathOf(grant), BindingRecordText(*record)))};
+Result<BindingStore::StagedRecord> BindingStore::StageRecord(const std::string& grant,
+                                                             const BindingRecordPtr& record) const {
+  return StagedRecord{
+      .grant = grant,
+      .record = record,
+      .file = TRY(os::PreparedFile::Write(PathOf(grant), BindingRecordText(*record)))};
 }
 
-std::vector<Status> BindingStore::Add(std::span<Prepared> records) {
+std::vector<Status> BindingStore::Add(std::span<StagedRecord> records) {
   std::vector<Status> added;
-  for (Prepared& one : records) added.push_back(one.file.Put());
+  for (StagedRecord& one : records) added.push_back(one.file.Put());
   os::SyncDirectory(directory_);
   const MutexLock lock(mutex_);
   for (size_t i = 0; i < records.size(); ++i) {

@@ -64,15 +64,15 @@ class BindingStore {
   // kStateLocked after a second.
   Result<os::FileLock> Lock();
   // A record that is on the disk, and not yet found there.
-  struct Prepared {
+  struct StagedRecord {
     std::string grant;
     BindingRecordPtr record;
     os::PreparedFile file;
   };
   // By who has the lock, or is waited for by him.
-  Result<Prepared> Prepare(const std::string& grant, const BindingRecordPtr& record) const;
+  Result<StagedRecord> StageRecord(const std::string& grant, const BindingRecordPtr& record) const;
   // Are found, and are on the disk when it returns, but for those that it says why they are not.
-  std::vector<Status> Add(std::span<Prepared> records);
+  std::vector<Status> Add(std::span<StagedRecord> records);
   void Remove(const std::string& grant);
   // Of all that are there, with and without a pod.
   Result<Names> Grants() const;

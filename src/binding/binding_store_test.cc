@@ -62,7 +62,7 @@ class BindingStoreTest : public testing::Test {
   // Empty: it is added.
   std::string Add(BindingStore& records) const {
     const auto lock = records.Lock();
-    auto prepared = records.Prepare(kGrant, std::make_shared<const BindingRecord>(record_));
+    auto prepared = records.StageRecord(kGrant, std::make_shared<const BindingRecord>(record_));
     if (!prepared) return prepared.error().message;
     const Status status = records.Add({&*prepared, 1}).at(0);
     return status ? "" : status.error().message;
@@ -105,7 +105,7 @@ TEST_F(BindingStoreTest, WhatIsNotAmongThoseThatAreThereIsNotLookedFor) {
 
 TEST_F(BindingStoreTest, WhatIsPreparedIsNotFoundAndOneThatCannotBeIsSaidWhy) {
   const auto lock = store_.Lock();
-  ASSERT_TRUE(store_.Prepare(kGrant, std::make_shared<const BindingRecord>(record_)));
+  ASSERT_TRUE(store_.StageRecord(kGrant, std::make_shared<const BindingRecord>(record_)));
   EXPECT_EQ(store_.Find(kGrant).value(), nullptr);
   EXPECT_EQ(os::ListDirectory(state_dir_ + "/grants").value(), std::vector<std::string>());
 

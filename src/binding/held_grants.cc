@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-const HeldGrants::Some kNone;
+const HeldGrants::Matches kNone;
 
 std::string Annotation(const Grant& grant, const char* key) {
   const auto found = grant.annotations.find(key);
@@ -33,8 +33,8 @@ std::string KeyOf(std::string key, std::vector<std::string> ids) {
   return key;
 }
 
-const HeldGrants::Some& At(const std::map<std::string, HeldGrants::Some>& lists,
-                           const std::string& key) {
+const HeldGrants::Matches& At(const std::map<std::string, HeldGrants::Matches>& lists,
+                              const std::string& key) {
   const auto found = lists.find(key);
   return found == lists.end() ? kNone : found->second;
 }
@@ -78,12 +78,12 @@ HeldGrants::HeldGrants(std::vector<HeldGrant> all) : all_(std::move(all)) {
   }
 }
 
-const HeldGrants::Some& HeldGrants::With(const std::string& resource,
-                                         const std::vector<std::string>& ids) const {
+const HeldGrants::Matches& HeldGrants::WithIds(const std::string& resource,
+                                               const std::vector<std::string>& ids) const {
   return At(by_ids_, KeyOf(resource, ids));
 }
 
-const HeldGrants::Some& HeldGrants::OfPod(const std::string& uid) const {
+const HeldGrants::Matches& HeldGrants::OfPod(const std::string& uid) const {
   return At(by_pod_, uid);
 }
 

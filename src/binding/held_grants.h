@@ -48,7 +48,7 @@ HeldGrant HeldBy(std::string pod_uid, std::string container, std::string resourc
 // All of it at one time. Never changes; any thread.
 class HeldGrants {
  public:
-  using Some = std::vector<const HeldGrant*>;
+  using Matches = std::vector<const HeldGrant*>;
 
   explicit HeldGrants(const kubelet::Checkpoint& checkpoint);
   explicit HeldGrants(std::vector<HeldGrant> all);
@@ -59,13 +59,13 @@ class HeldGrants {
   const std::vector<HeldGrant>& all() const { return all_; }
   // Of the resource with exactly these ids, in any order: an init container and another one may
   // both have them.
-  const Some& With(const std::string& resource, const std::vector<std::string>& ids) const;
-  const Some& OfPod(const std::string& uid) const;
+  const Matches& WithIds(const std::string& resource, const std::vector<std::string>& ids) const;
+  const Matches& OfPod(const std::string& uid) const;
 
  private:
   const std::vector<HeldGrant> all_;
-  std::map<std::string, Some> by_ids_;  // by the resource and its ids
-  std::map<std::string, Some> by_pod_;
+  std::map<std::string, Matches> by_ids_;  // by the resource and its ids
+  std::map<std::string, Matches> by_pod_;
 };
 using HeldGrantsPtr = std::shared_ptr<const HeldGrants>;
 

@@ -16,7 +16,7 @@ kubelet::CheckpointEntry Entry(const std::string& pod, const std::string& contai
           .allocate_response = ""};
 }
 
-Words NamesOf(const HeldGrants::Some& some) {
+Words NamesOf(const HeldGrants::Matches& some) {
   Words names;
   for (const HeldGrant* held : some) names.push_back(held->pod_uid + " " + held->container);
   return names;
@@ -28,10 +28,11 @@ TEST(HeldGrants, AreFoundByExactlyTheirIdsInAnyOrder) {
                    Entry("uid-2", "app", {"a"})},
        .registered = {}});
 
-  EXPECT_EQ(NamesOf(held.With("nvidia.com/gpu", {"b", "a"})), (Words{"uid-1 init", "uid-1 app"}));
-  EXPECT_EQ(NamesOf(held.With("nvidia.com/gpu", {"a"})), Words{"uid-2 app"});
-  EXPECT_EQ(NamesOf(held.With("nvidia.com/gpu", {"b"})), Words());
-  EXPECT_EQ(NamesOf(held.With("nvidia.com/other", {"a"})), Words());
+  EXPECT_EQ(NamesOf(held.WithIds("nvidia.com/gpu", {"b", "a"})),
+            (Words{"uid-1 init", "uid-1 app"}));
+  EXPECT_EQ(NamesOf(held.WithIds("nvidia.com/gpu", {"a"})), Words{"uid-2 app"});
+  EXPECT_EQ(NamesOf(held.WithIds("nvidia.com/gpu", {"b"})), Words());
+  EXPECT_EQ(NamesOf(held.WithIds("nvidia.com/other", {"a"})), Words());
   EXPECT_EQ(NamesOf(held.OfPod("uid-1")), (Words{"uid-1 init", "uid-1 app"}));
   EXPECT_EQ(NamesOf(held.OfPod("uid-3")), Words());
 }

@@ -29,7 +29,7 @@ std::string PodCache::NameOf(const std::string& uid) const {
   return pod == nullptr ? uid : pod->FullName();
 }
 
-std::vector<PodPtr> PodCache::Waiting() const {
+std::vector<PodPtr> PodCache::PodsToAllocate() const {
   std::vector<PodPtr> waiting;
   const MutexLock lock(mutex_);
   for (const auto& [uid, pod] : pods_) {
@@ -39,7 +39,7 @@ std::vector<PodPtr> PodCache::Waiting() const {
   return waiting;
 }
 
-std::vector<PodPtr> PodCache::All() const {
+std::vector<PodPtr> PodCache::AllPods() const {
   std::vector<PodPtr> all;
   const MutexLock lock(mutex_);
   all.reserve(pods_.size());
@@ -49,11 +49,11 @@ std::vector<PodPtr> PodCache::All() const {
 
 void PodCache::Await(const std::string& uid, Duration within, Answer answer) {
   if (PodPtr pod = Find(uid)) return answer(std::move(pod));
-  const Seek seek = [this] {
+  const Lookup lookup = [this] {
     const MutexLock lock(mutex_);
-    return seek_;
+    return lookup_;
   }();
-  if (seek) return seek(uid, within, std::move(answer));
+  if (lookup) return lookup(uid, within, std::move(answer));
   answer(Fail(Reason::kNotPlaced,
               "pod {}: what its containers may have is said by its pod, and there is no API server "
               "to ask for that",
@@ -67,7 +67,7 @@ uint64_t PodCache::version() const {
 
 bool PodCache::AwaitChange(uint64_t version, std::chrono::steady_clock::time_point until) const {
   MutexLock lock(mutex_);
-  if (version_ == version && !seek_) return false;
+  if (version_ == version && !lookup_) return false;
   bool in_time = true;
   while (version_ == version && in_time) {
     in_time = changed_.wait_until(lock, until) == std::cv_status::no_timeout;
@@ -75,9 +75,9 @@ bool PodCache::AwaitChange(uint64_t version, std::chrono::steady_clock::time_poi
   return version_ != version;
 }
 
-void PodCache::SetSeek(Seek seek) {
+void PodCache::SetLookup(Lookup lookup) {
   const MutexLock lock(mutex_);
-  seek_ = std::move(seek);
+  lookup_ = std::move(lookup);
 }
 
 void PodCache::Put(PodPtr pod) {
@@ -89,7 +89,7 @@ void PodCache::Put(PodPtr pod) {
   changed_.notify_all();
 }
 
-void PodCache::Take(const kube::Pod& pod) {
+void PodCache::Remove(const kube::Pod& pod) {
   {
     const MutexLock lock(mutex_);
     pods_.erase(pod.KubeletUid());
@@ -98,7 +98,7 @@ void PodCache::Take(const kube::Pod& pod) {
   changed_.notify_all();
 }
 
-void PodCache::End(const PodPtr& pod) {
+void PodCache::MarkEnded(const PodPtr& pod) {
   constexpr size_t kMost = 512;  // kubelet forgets such a pod when it admits the next one
   kube::Pod rest;
   rest.uid = pod->uid;

@@ -28,7 +28,7 @@ class PodCache {
   using Answer = std::function<void(const Result<PodPtr>&)>;
   // Has the pod of this UID looked for, for so long and then once more in a list of all (as
   // kube::NodePods::Await). Any thread; waits for nothing.
-  using Seek = std::function<void(const std::string& uid, Duration within, Answer answer)>;
+  using Lookup = std::function<void(const std::string& uid, Duration within, Answer answer)>;
 
   // By the UID that kubelet knows it by, also of one that has ended; null where it is not known.
   PodPtr Find(std::string_view uid) const;
@@ -37,9 +37,9 @@ class PodCache {
   // NAMESPACE/NAME for people, or the UID where that alone is known.
   std::string NameOf(const std::string& uid) const;
   // Those whose devices a scheduler has chosen and that have not been told yet to have them.
-  std::vector<PodPtr> Waiting() const;
+  std::vector<PodPtr> PodsToAllocate() const;
   // Those that have not been removed, by UID.
-  std::vector<PodPtr> All() const;
+  std::vector<PodPtr> AllPods() const;
   // As Find, but one that is not known yet is waited for. kNotPlaced where no API server could say
   // which pod it is, and why it cannot be had.
   void Await(const std::string& uid, Duration within, Answer answer);
@@ -50,18 +50,18 @@ class PodCache {
   bool AwaitChange(uint64_t version, std::chrono::steady_clock::time_point until) const;
 
   // How pods are looked for; null: there is no API server.
-  void SetSeek(Seek seek);
+  void SetLookup(Lookup lookup);
   void Put(const kube::Pod& pod) { Put(std::make_shared<const kube::Pod>(pod)); }
   void Put(PodPtr pod);
-  void Take(const kube::Pod& pod);
+  void Remove(const kube::Pod& pod);
   // One that was taken has ended: what it had is free, while kubelet has its containers still. The
   // last ones are known.
-  void End(const PodPtr& pod);
+  void MarkEnded(const PodPtr& pod);
 
  private:
   mutable Mutex mutex_;
   mutable std::condition_variable_any changed_;  // pods_
-  Seek seek_ TESSERA_GUARDED_BY(mutex_);
+  Lookup lookup_ TESSERA_GUARDED_BY(mutex_);
   std::map<std::string, PodPtr, std::less<>> pods_ TESSERA_GUARDED_BY(mutex_);
   std::deque<PodPtr> ended_ TESSERA_GUARDED_BY(mutex_);  // without what they say
   uint64_t version_ TESSERA_GUARDED_BY(mutex_) = 0;

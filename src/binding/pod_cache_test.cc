@@ -16,7 +16,7 @@ TEST(PodCache, KnowsPodsByTheUidThatKubeletKnowsThemBy) {
   ASSERT_NE(pods.Find("uid-1"), nullptr);
   EXPECT_EQ(pods.Find("uid-1")->name, "static");
   EXPECT_EQ(pods.Find("mirror"), nullptr);
-  pods.Take({.uid = "mirror", .mirrored = "uid-1"});
+  pods.Remove({.uid = "mirror", .mirrored = "uid-1"});
   EXPECT_EQ(pods.Find("uid-1"), nullptr);
 }
 
@@ -27,7 +27,7 @@ TEST(PodCache, WhatIsNotKnownIsSoughtAndWhatIsKnownIsNot) {
     sought += fmt::format("{} for {} ms;", uid, within.count());
     answer(std::make_shared<const kube::Pod>(kube::Pod{.uid = uid, .name = "found"}));
   };
-  pods.SetSeek(seek);
+  pods.SetLookup(seek);
   pods.Put({.uid = "uid-1", .name = "known"});
 
   std::string answered;
@@ -42,13 +42,13 @@ TEST(PodCache, PodsWaitForTheirDevicesUntilTheirPhaseSaysOtherwise) {
   PodCache pods;
   kube::Pod pod{.uid = "uid-1", .phase = kube::Pod::Phase::kPending};
   pods.Put(pod);
-  EXPECT_EQ(pods.Waiting().size(), 0U);
+  EXPECT_EQ(pods.PodsToAllocate().size(), 0U);
   pod.annotations["hami.io/bind-phase"] = "allocating";
   pods.Put(pod);
-  EXPECT_EQ(pods.Waiting().size(), 1U);
+  EXPECT_EQ(pods.PodsToAllocate().size(), 1U);
   pod.annotations["hami.io/bind-phase"] = "success";
   pods.Put(pod);
-  EXPECT_EQ(pods.Waiting().size(), 0U);
+  EXPECT_EQ(pods.PodsToAllocate().size(), 0U);
 }
 
 TEST(PodCache, WithoutAnApiServerNoPodIsKnown) {
@@ -67,11 +67,11 @@ TEST(PodCache, OneThatHasEndedIsKnownAsThatWithoutWhatItSaid) {
   kube::Pod pod{.uid = "uid-1", .pod_namespace = "team", .name = "a"};
   pod.annotations = {{"hami.io/bind-phase", "allocating"}};
   pods.Put(pod);
-  pods.Take(pod);
+  pods.Remove(pod);
   EXPECT_EQ(pods.Find("uid-1"), nullptr);
 
   pod.phase = kube::Pod::Phase::kSucceeded;
-  pods.End(std::make_shared<const kube::Pod>(pod));
+  pods.MarkEnded(std::make_shared<const kube::Pod>(pod));
 
   ASSERT_NE(pods.Find("uid-1"), nullptr);
   EXPECT_TRUE(pods.Find("uid-1")->HasEnded());
@@ -79,7 +79,7 @@ TEST(PodCache, OneThatHasEndedIsKnownAsThatWithoutWhatItSaid) {
   EXPECT_EQ(pods.FindNamed("team/a"), nullptr);
   for (int i = 0; i < 512; ++i) {
     pod.uid = fmt::format("other-{}", i);
-    pods.End(std::make_shared<const kube::Pod>(pod));
+    pods.MarkEnded(std::make_shared<const kube::Pod>(pod));
   }
   EXPECT_EQ(pods.Find("uid-1"), nullptr);
 }

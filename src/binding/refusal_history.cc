@@ -7,20 +7,20 @@
 namespace tessera {
 namespace {
 
-bool IsSame(const KeptRefusal& a, const KeptRefusal& b) {
+bool IsSame(const RecordedRefusal& a, const RecordedRefusal& b) {
   return a.pod_uid == b.pod_uid && a.pod == b.pod && a.container == b.container &&
          a.resource == b.resource && a.error.reason == b.error.reason;
 }
 
 }  // namespace
 
-void RefusalHistory::Put(KeptRefusal refusal, Wall now) {
+void RefusalHistory::Add(RecordedRefusal refusal, Wall now) {
   refusal.error.message.resize(std::min(refusal.error.message.size(), kLongestMessage));
   refusal.first = now;
   refusal.last = now;
   const MutexLock lock(mutex_);
-  const auto same =
-      std::ranges::find_if(kept_, [&](const KeptRefusal& other) { return IsSame(refusal, other); });
+  const auto same = std::ranges::find_if(
+      kept_, [&](const RecordedRefusal& other) { return IsSame(refusal, other); });
   if (same != kept_.end()) {
     refusal.count = same->count + 1;
     refusal.first = same->first;
@@ -30,15 +30,15 @@ void RefusalHistory::Put(KeptRefusal refusal, Wall now) {
   if (kept_.size() > kMost) kept_.pop_back();
 }
 
-void RefusalHistory::End(const std::string& pod_uid, const std::string& container) {
+void RefusalHistory::MarkOver(const std::string& pod_uid, const std::string& container) {
   const MutexLock lock(mutex_);
-  for (KeptRefusal& kept : kept_) {
+  for (RecordedRefusal& kept : kept_) {
     const bool own = kept.pod_uid == pod_uid && kept.container == container;
     if (own && !pod_uid.empty()) kept.over = true;
   }
 }
 
-std::vector<KeptRefusal> RefusalHistory::All() const {
+std::vector<RecordedRefusal> RefusalHistory::All() const {
   const MutexLock lock(mutex_);
   return {kept_.begin(), kept_.end()};
 }

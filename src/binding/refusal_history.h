@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-struct KeptRefusal {
+struct RecordedRefusal {
   std::string pod_uid{};  // as kubelet knows it; empty: kubelet had not said whose it is
   std::string pod{};      // NAMESPACE/NAME; empty: nobody said it
   std::string container{};
@@ -31,15 +31,15 @@ class RefusalHistory {
   static constexpr size_t kLongestMessage = 1024;
 
   // `refusal` has neither count nor times, and is not over.
-  void Put(KeptRefusal refusal, Wall now);
+  void Add(RecordedRefusal refusal, Wall now);
   // The container has its devices.
-  void End(const std::string& pod_uid, const std::string& container);
+  void MarkOver(const std::string& pod_uid, const std::string& container);
   // The newest first.
-  std::vector<KeptRefusal> All() const;
+  std::vector<RecordedRefusal> All() const;
 
  private:
   mutable Mutex mutex_;
-  std::list<KeptRefusal> kept_ TESSERA_GUARDED_BY(mutex_);  // the newest first
+  std::list<RecordedRefusal> kept_ TESSERA_GUARDED_BY(mutex_);  // the newest first
 };
 
 }  // namespace tessera

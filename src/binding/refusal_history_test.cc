@@ -7,7 +7,8 @@
 namespace tessera {
 namespace {
 
-KeptRefusal Of(const std::string& container, Reason reason, const std::string& message = "why") {
+RecordedRefusal Of(const std::string& container, Reason reason,
+                   const std::string& message = "why") {
   return {.pod_uid = "uid-1",
           .pod = "default/train",
           .container = container,
@@ -21,9 +22,9 @@ Wall At(int seconds) {
 
 TEST(RefusalHistory, TheSameCauseOfAContainerCountsWithItsNewestWords) {
   RefusalHistory refusals;
-  refusals.Put(Of("app", Reason::kNoRoom, "12 MiB are left"), At(1));
-  refusals.Put(Of("app", Reason::kNotPlaced), At(2));
-  refusals.Put(Of("app", Reason::kNoRoom, "10 MiB are left"), At(3));
+  refusals.Add(Of("app", Reason::kNoRoom, "12 MiB are left"), At(1));
+  refusals.Add(Of("app", Reason::kNotPlaced), At(2));
+  refusals.Add(Of("app", Reason::kNoRoom, "10 MiB are left"), At(3));
 
   const auto all = refusals.All();
   ASSERT_EQ(all.size(), 2U);
@@ -37,13 +38,13 @@ TEST(RefusalHistory, TheSameCauseOfAContainerCountsWithItsNewestWords) {
 
 TEST(RefusalHistory, WhatIsOverIsKeptAndBeginsAnew) {
   RefusalHistory refusals;
-  refusals.Put(Of("app", Reason::kNoRoom), At(1));
-  refusals.Put(Of("web", Reason::kNoRoom), At(2));
-  refusals.End("uid-1", "app");
+  refusals.Add(Of("app", Reason::kNoRoom), At(1));
+  refusals.Add(Of("web", Reason::kNoRoom), At(2));
+  refusals.MarkOver("uid-1", "app");
   EXPECT_FALSE(refusals.All()[0].over);
   EXPECT_TRUE(refusals.All()[1].over);
 
-  refusals.Put(Of("app", Reason::kNoRoom), At(3));
+  refusals.Add(Of("app", Reason::kNoRoom), At(3));
   EXPECT_FALSE(refusals.All()[0].over);
   EXPECT_EQ(refusals.All()[0].count, 2);
 }
@@ -51,7 +52,7 @@ TEST(RefusalHistory, WhatIsOverIsKeptAndBeginsAnew) {
 TEST(RefusalHistory, OfTooManyTheOldestIsForgotten) {
   RefusalHistory refusals;
   for (size_t i = 0; i <= RefusalHistory::kMost; ++i) {
-    refusals.Put(Of(fmt::format("c{}", i), Reason::kNoRoom), At(static_cast<int>(i)));
+    refusals.Add(Of(fmt::format("c{}", i), Reason::kNoRoom), At(static_cast<int>(i)));
   }
   const auto all = refusals.All();
   EXPECT_EQ(all.size(), RefusalHistory::kMost);
@@ -61,7 +62,7 @@ TEST(RefusalHistory, OfTooManyTheOldestIsForgotten) {
 
 TEST(RefusalHistory, ALongMessageIsCut) {
   RefusalHistory refusals;
-  refusals.Put(Of("app", Reason::kNoRoom, std::string(100'000, 'x')), At(1));
+  refusals.Add(Of("app", Reason::kNoRoom, std::string(100'000, 'x')), At(1));
   EXPECT_EQ(refusals.All().front().error.message.size(), RefusalHistory::kLongestMessage);
 }
 

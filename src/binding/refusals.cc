@@ -7,12 +7,12 @@
 
 namespace tessera {
 
-void Refusals::Tell(std::string_view message, const Error& error, const std::string& whose,
-                    log::Fields fields) {
-  if (IsNews(error, whose)) log::Warn(message, error, fields);
+void Refusals::LogRefusal(std::string_view message, const Error& error, const std::string& whose,
+                          log::Fields fields) {
+  if (IsNew(error, whose)) log::Warn(message, error, fields);
 }
 
-bool Refusals::IsNews(const Error& error, const std::string& whose) {
+bool Refusals::IsNew(const Error& error, const std::string& whose) {
   const std::string reason(ReasonName(error.reason));
   // A text may be long, and is kept for half an hour.
   const std::string cause = fmt::format("{} {:016x}", reason, Fnv1a(whose));

@@ -24,11 +24,11 @@ class Refusals {
 
   // A warning. `whose`: what makes causes of one reason two, such as the container, or the text
   // where nobody knows the container.
-  void Tell(std::string_view message, const Error& error, const std::string& whose,
-            log::Fields fields);
+  void LogRefusal(std::string_view message, const Error& error, const std::string& whose,
+                  log::Fields fields);
 
  private:
-  bool IsNews(const Error& error, const std::string& whose);
+  bool IsNew(const Error& error, const std::string& whose);
 
   const Clock& clock_;
   Mutex mutex_;

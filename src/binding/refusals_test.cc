@@ -14,7 +14,7 @@ class RefusalsTest : public testing::Test {
  protected:
   // How many lines the log has of it.
   ptrdiff_t Tell(Reason reason, const std::string& whose, const std::string& text = "no") {
-    refusals_.Tell("refused", {reason, text}, whose, {{"pod", whose}});
+    refusals_.LogRefusal("refused", {reason, text}, whose, {{"pod", whose}});
     return std::ranges::count(told_.Take(), '\n');
   }
 
@@ -24,7 +24,7 @@ class RefusalsTest : public testing::Test {
 };
 
 TEST_F(RefusalsTest, ACauseIsToldWithItsFieldsOnceInHalfAnHour) {
-  refusals_.Tell("refused", {Reason::kNoRoom, "5 MiB are left"}, "a", {{"pod", "default/a"}});
+  refusals_.LogRefusal("refused", {Reason::kNoRoom, "5 MiB are left"}, "a", {{"pod", "default/a"}});
   EXPECT_TRUE(told_.Take().starts_with(
       "WARN refused pod=default/a reason=no-room error=\"5 MiB are left\" advice="));
 

@@ -30,10 +30,10 @@ void CdiDocuments::Write(const std::string& resource, const std::string& directo
     entry.parts.erase(resource);
     touched.insert(path);
   }
-  for (const std::string& path : touched) Settle(path, resource);
+  for (const std::string& path : touched) WriteMerged(path, resource);
 }
 
-void CdiDocuments::Settle(const std::string& path, const std::string& resource) {
+void CdiDocuments::WriteMerged(const std::string& path, const std::string& resource) {
   Entry& entry = entries_.at(path);
   std::vector<const Entry::Part*> parts;
   for (const auto& [name, part] : entry.parts) parts.push_back(&part);
@@ -60,8 +60,8 @@ void CdiDocuments::DescribeNodes(cdi::Edits& edits) const {
   }
 }
 
-void CdiDocuments::Keep(CdiFile::Against against) {
-  for (auto& [path, entry] : entries_) entry.file.Keep(against);
+void CdiDocuments::Restore(CdiFile::Against against) {
+  for (auto& [path, entry] : entries_) entry.file.Restore(against);
 }
 
 bool CdiDocuments::AllWritten() const {

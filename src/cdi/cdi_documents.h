@@ -22,7 +22,7 @@ class CdiDocuments {
  public:
   // `metrics` outlives it. `root`: where device nodes are looked up. `tell`, if any: who is told of
   // trouble besides the log.
-  CdiDocuments(http::Metrics& metrics, os::Root root, TellCdiTrouble tell = nullptr)
+  CdiDocuments(http::Metrics& metrics, os::Root root, CdiErrorHandler tell = nullptr)
       : metrics_(metrics), root_(std::move(root)), tell_(std::move(tell)) {}
 
   // What the containers of this resource need now, below `directory`, is written, with what those
@@ -33,10 +33,10 @@ class CdiDocuments {
   void Write(const std::string& resource, const std::string& directory,
              std::vector<cdi::Document> documents, bool in_use, Since since = Since::kScan);
   // Nobody holds anything of the resource, and nobody will.
-  void Drop(const std::string& resource) { Write(resource, "", {}, false); }
+  void DropResource(const std::string& resource) { Write(resource, "", {}, false); }
 
   // Puts back what is not as it was written.
-  void Keep(CdiFile::Against against);
+  void Restore(CdiFile::Against against);
   bool AllWritten() const;
   // That there are documents in.
   std::set<std::string> Directories() const;
@@ -53,17 +53,17 @@ class CdiDocuments {
     std::vector<std::string> devices{};  // whole names of those that it has
   };
   const std::map<std::string, Entry>& entries() const { return entries_; }  // by path
-  void Tell(const CdiTrouble& trouble) const {
+  void ReportError(const CdiError& trouble) const {
     if (tell_) tell_(trouble);
   }
 
  private:
-  void Settle(const std::string& path, const std::string& resource);
+  void WriteMerged(const std::string& path, const std::string& resource);
   void DescribeNodes(cdi::Edits& edits) const;
 
   http::Metrics& metrics_;
   const os::Root root_;
-  const TellCdiTrouble tell_;
+  const CdiErrorHandler tell_;
   uint64_t given_ = 0;
   std::map<std::string, Entry> entries_;
 };

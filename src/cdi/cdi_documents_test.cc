@@ -78,9 +78,9 @@ TEST_F(CdiDocumentsTest, WhoSaysTheSameOnceMoreDoesNotKnowTheDriverBetter) {
 
 TEST_F(CdiDocumentsTest, WithTheLastDeviceTheDocumentGoes) {
   documents_.Write(kGpu, dir_, {DocumentOf("GPU-1")}, false);
-  documents_.Drop(kMig);
+  documents_.DropResource(kMig);
   EXPECT_EQ(DevicesOnDisk(), Names{"GPU-1"});
-  documents_.Drop(kGpu);
+  documents_.DropResource(kGpu);
   EXPECT_EQ(OnDisk(), std::nullopt);
   EXPECT_EQ(documents_.entries().size(), 0U);
 }

@@ -42,10 +42,10 @@ void CdiFile::Write(std::string document, const std::string& resource) {
   const auto on_disk = os::ReadFile(path_);
   written_ = on_disk && *on_disk == document_ && !OthersMayWrite(path_);
   due_ = "good";
-  if (!written_) Put();
+  if (!written_) WriteDocument();
 }
 
-void CdiFile::Keep(Against against) {
+void CdiFile::Restore(Against against) {
   const auto on_disk = os::ReadFile(path_);
   const bool same = on_disk && *on_disk == document_;
   if (same && !OthersMayWrite(path_)) {
@@ -59,7 +59,7 @@ void CdiFile::Keep(Against against) {
     due_ = "put-back";
     TellChanged(change.done);
   }
-  Put();
+  WriteDocument();
 }
 
 void CdiFile::TellChanged(const std::string& how) {
@@ -73,7 +73,7 @@ void CdiFile::TellChanged(const std::string& how) {
                                 path_, how)});
 }
 
-void CdiFile::Put() {
+void CdiFile::WriteDocument() {
   const Status put = PutCdiDocument(path_, document_);
   written_ = put.has_value();
   metrics_.Add(http::Metric::kCdiWrites, {resource_, put ? due_ : "failed"});

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "cdi/cdi_trouble.h"
+#include "cdi/cdi_error.h"
 #include "http/metrics.h"
 
 namespace tessera {
@@ -18,12 +18,13 @@ class CdiFile {
  public:
   // `metrics` outlives it. `tell`, if any, is told why the document does not stand, once, and that
   // somebody changed it, once a minute.
-  CdiFile(std::string path, std::string kind, http::Metrics& metrics, TellCdiTrouble tell = nullptr)
+  CdiFile(std::string path, std::string kind, http::Metrics& metrics,
+          CdiErrorHandler tell = nullptr)
       : path_(std::move(path)), kind_(std::move(kind)), metrics_(metrics), tell_(std::move(tell)) {}
 
   // Writes the document, unless the same stands there already: every write makes the runtime read
   // all documents. It counts for this resource. A failure is logged once, and tried again with the
-  // next call and with Keep.
+  // next call and with Restore.
   void Write(std::string document, const std::string& resource);
   // There is to be no such document any more.
   void Remove();
@@ -33,7 +34,7 @@ class CdiFile {
     kChange,  // everything else
   };
   // Puts the document back where it is not what was written last, or others may write it.
-  void Keep(Against against);
+  void Restore(Against against);
 
   const std::string& path() const { return path_; }
   // What should stand on disk.
@@ -44,13 +45,13 @@ class CdiFile {
   const std::optional<Error>& refusal() const { return refusal_; }
 
  private:
-  void Put();
+  void WriteDocument();
   void TellChanged(const std::string& how);
 
   const std::string path_;
   const std::string kind_;
   http::Metrics& metrics_;
-  TellCdiTrouble tell_;
+  CdiErrorHandler tell_;
   std::string resource_;
   std::string document_;
   bool written_ = false;

@@ -40,7 +40,7 @@ class CdiFileTest : public testing::Test {
   const std::string document_ = DocumentTextOf("npu0");
   http::Metrics metrics_;
   std::string events_;
-  CdiFile file_{path_, kNpuKind, metrics_, [this](const CdiTrouble& trouble) {
+  CdiFile file_{path_, kNpuKind, metrics_, [this](const CdiError& trouble) {
                   events_ +=
                       fmt::format("{} {}: {}\n", trouble.reason, trouble.path, trouble.message);
                 }};
@@ -83,7 +83,7 @@ TEST_F(CdiFileTest, NothingIsWrittenWhereOthersMayWrite) {
   Told told;
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/cdi", 0757));
   Write(document_);
-  file_.Keep(CdiFile::Against::kChange);
+  file_.Restore(CdiFile::Against::kChange);
   EXPECT_EQ(OnDisk(), "nothing");
   const Error error{Reason::kCdiUnsafe,
                     fmt::format("{}/cdi could be written by others than root: user {}, group {}, "
@@ -96,7 +96,7 @@ TEST_F(CdiFileTest, NothingIsWrittenWhereOthersMayWrite) {
                                  path_, error.Text()));
 
   ASSERT_EQ(chmod((dir_ + "/cdi").c_str(), 0755), 0);
-  file_.Keep(CdiFile::Against::kChange);
+  file_.Restore(CdiFile::Against::kChange);
   EXPECT_EQ(OnDisk(), document_);
 }
 
@@ -104,7 +104,7 @@ TEST_F(CdiFileTest, ADocumentThatOthersMayWriteIsReplaced) {
   Write(document_);
   ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
   Told told;
-  file_.Keep(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
   EXPECT_EQ(os::Inspect(path_).value().mode, 0644U);
   EXPECT_EQ(told.text(), "WARN the CDI document is not as it was written path=" + path_ +
                              " now=\"open to others than root\"\n" +
@@ -114,13 +114,13 @@ TEST_F(CdiFileTest, ADocumentThatOthersMayWriteIsReplaced) {
 TEST_F(CdiFileTest, WhatIsNoDocumentAnyMoreIsPutBack) {
   Write(document_);
   ASSERT_TRUE(os::RemoveFile(path_));
-  file_.Keep(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
   EXPECT_EQ(OnDisk(), document_);
 
   const std::string half = document_.substr(0, document_.size() / 2);
   for (const std::string& broken : {std::string(), std::string("{"), half}) {
     ASSERT_TRUE(os::WriteFileAtomically(path_, broken));
-    file_.Keep(CdiFile::Against::kLoss);
+    file_.Restore(CdiFile::Against::kLoss);
     EXPECT_EQ(OnDisk(), document_);
   }
   EXPECT_EQ(Writes(), R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="good"} 1
@@ -131,9 +131,9 @@ tessera_cdi_writes_total{resource="dummy.com/npu",result="put-back"} 4
 TEST_F(CdiFileTest, WhoChangesItTimeAndAgainIsToldOfOnceAMinute) {
   Write(document_);
   ASSERT_TRUE(os::RemoveFile(path_));
-  file_.Keep(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
   ASSERT_TRUE(os::WriteFileAtomically(path_, "{"));
-  file_.Keep(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
   EXPECT_EQ(events_,
             fmt::format("CdiDocumentChanged {0}: the CDI document {0} was removed by somebody "
                         "else than the agent, which puts it back; find out who does that\n",
@@ -145,16 +145,16 @@ TEST_F(CdiFileTest, ADocumentOfAnotherInstanceStaysUntilThereIsNone) {
   const std::string another = DocumentTextOf("npu1");
   ASSERT_TRUE(os::ReplaceFile(path_, another, 0644));
 
-  file_.Keep(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
   EXPECT_EQ(OnDisk(), another);
-  file_.Keep(CdiFile::Against::kChange);
+  file_.Restore(CdiFile::Against::kChange);
   EXPECT_EQ(OnDisk(), document_);
 }
 
 TEST_F(CdiFileTest, WhatStandsIsNotWrittenAgain) {
   Write(document_);
   const os::FileInfo before = os::Inspect(path_).value();
-  file_.Keep(CdiFile::Against::kChange);
+  file_.Restore(CdiFile::Against::kChange);
   EXPECT_EQ(os::Inspect(path_).value(), before);
 }
 
@@ -164,11 +164,11 @@ TEST_F(CdiFileTest, WhatCannotBePutBackIsToldOnceAndPutBackOnceItCan) {
   ASSERT_TRUE(os::RemoveFile(path_));
   ASSERT_TRUE(os::MakeDirectories(path_));
 
-  file_.Keep(CdiFile::Against::kLoss);
-  file_.Keep(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
   EXPECT_FALSE(file_.written());
   ASSERT_TRUE(os::RemoveTree(path_));
-  file_.Keep(CdiFile::Against::kLoss);
+  file_.Restore(CdiFile::Against::kLoss);
 
   EXPECT_EQ(OnDisk(), document_);
   EXPECT_EQ(told.text(), "WARN the CDI document is not as it was written path=" + path_ +

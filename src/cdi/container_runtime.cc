@@ -58,7 +58,7 @@ std::optional<Version> ParseVersion(std::string_view text) {
   return version;
 }
 
-struct Told {
+struct CdiSupport {
   Says says = Says::kNothing;
   std::string by{};
 };
@@ -93,9 +93,9 @@ bool IsCrio(const os::Root& root, const RuntimeVersions& versions) {
 
 // Where it cannot be said which of several files counts, all must say yes, and one no is enough: a
 // container would not start at all.
-Told ByConfiguration(const os::Root& root, const RuntimeVersions& versions) {
+CdiSupport ByConfiguration(const os::Root& root, const RuntimeVersions& versions) {
   if (IsCrio(root, versions)) return {CrioSays(root, kCrio), kCrio};
-  Told told;
+  CdiSupport told;
   for (const std::string& path : ContainerdFiles(root, versions.kubelet)) {
     const Says says = ContainerdSays(root, path);
     if (told.by.empty() || says == Says::kNo) told = {says, path};
@@ -108,7 +108,7 @@ Told ByConfiguration(const os::Root& root, const RuntimeVersions& versions) {
   return told;
 }
 
-Told ByVersion(const std::string& runtime) {
+CdiSupport ByVersion(const std::string& runtime) {
   const size_t scheme = runtime.find("://");
   if (scheme == std::string::npos) return {};
   const std::string_view name = std::string_view(runtime).substr(0, scheme);
@@ -160,8 +160,8 @@ RuntimeVersions VersionsOf(const json::Value& node) {
 std::optional<std::string> ShowsCdi(const os::Root& root, const RuntimeVersions& versions) {
   const auto kubelet = ParseVersion(versions.kubelet);
   if (kubelet && *kubelet < Version{1, 29}) return std::nullopt;
-  const Told configured = ByConfiguration(root, versions);
-  const Told running = ByVersion(versions.runtime);
+  const CdiSupport configured = ByConfiguration(root, versions);
+  const CdiSupport running = ByVersion(versions.runtime);
   if (configured.says == Says::kNo || running.says == Says::kNo) return std::nullopt;
   if (running.says == Says::kYes) return running.by;
   if (configured.says == Says::kYes) return configured.by;

@@ -80,7 +80,7 @@ class Check {
   }
 
   void CheckThere(const std::string& path, const std::string& of, const std::string& wanted) {
-    const HostFiles::State state = host_.Look(wanted).state;
+    const HostFiles::State state = host_.StateOf(wanted).state;
     if (state == HostFiles::State::kUnseen) findings_.unseen.insert(wanted);
     if (state != HostFiles::State::kMissing) return;
     Report(Reason::kNotFound, path, fmt::format("{} needs {}, which is not there", of, wanted));
@@ -89,7 +89,7 @@ class Check {
   void CheckNode(const std::string& path, const std::string& of, const cdi::Node& node) {
     using Type = os::FileInfo::Type;
     const std::string& wanted = node.OnHost();
-    const HostFiles::Found found = host_.Look(wanted);
+    const HostFiles::Found found = host_.StateOf(wanted);
     if (found.state == HostFiles::State::kUnseen) return CheckThere(path, of, wanted);
     // A link that leads nowhere is one all the same.
     const auto info = os::Inspect(found.path.empty() ? wanted : found.path);

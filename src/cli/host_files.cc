@@ -25,7 +25,7 @@ HostFiles HostFiles::Here(std::vector<HostTree> trees) {
   });
 }
 
-HostFiles::Found HostFiles::Look(const std::string& path) const {
+HostFiles::Found HostFiles::StateOf(const std::string& path) const {
   std::vector<std::string> places;
   for (const HostTree& tree : trees_) {
     if (IsBelow(path, tree.host)) places.push_back(tree.seen + path.substr(tree.host.size()));

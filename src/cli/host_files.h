@@ -28,7 +28,7 @@ class HostFiles {
     State state = State::kUnseen;
     std::string path{};  // here, where it is there
   };
-  Found Look(const std::string& path) const;
+  Found StateOf(const std::string& path) const;
 
  private:
   bool MayBeSeen(const std::string& path) const;

@@ -33,50 +33,50 @@ class HostFilesTest : public testing::Test {
 };
 
 TEST_F(HostFilesTest, WhatTheHostHasIsLookedForWhereItIsMounted) {
-  const auto found = pod_.Look("/usr/lib/libcuda.so.1");
+  const auto found = pod_.StateOf("/usr/lib/libcuda.so.1");
   EXPECT_EQ(found.state, State::kThere);
   EXPECT_EQ(found.path, dir_ + "/driver/usr/lib/libcuda.so.1");
 }
 
 TEST_F(HostFilesTest, WhatIsNotThereOfAMountIsMissing) {
-  EXPECT_EQ(pod_.Look("/usr/lib/libnothing.so").state, State::kMissing);
+  EXPECT_EQ(pod_.StateOf("/usr/lib/libnothing.so").state, State::kMissing);
 }
 
 // As somebody else's document may have it.
 TEST_F(HostFilesTest, ANameThatIsNoPathIsNotSeen) {
-  EXPECT_EQ(pod_.Look("nvidia-ctk").state, State::kUnseen);
+  EXPECT_EQ(pod_.StateOf("nvidia-ctk").state, State::kUnseen);
 }
 
 TEST_F(HostFilesTest, WhatIsNotMountedIsNotSeen) {
-  EXPECT_EQ(pod_.Look("/etc/vulkan.json").state, State::kUnseen);
-  EXPECT_EQ(pod_.Look("/dev/nothing").state, State::kUnseen);
+  EXPECT_EQ(pod_.StateOf("/etc/vulkan.json").state, State::kUnseen);
+  EXPECT_EQ(pod_.StateOf("/dev/nothing").state, State::kUnseen);
 }
 
 TEST_F(HostFilesTest, WhatThePodsOwnImageHasIsNotTheHosts) {
-  EXPECT_EQ(pod_.Look(dir_ + "/image/usr/lib/libc.so").state, State::kUnseen);
+  EXPECT_EQ(pod_.StateOf(dir_ + "/image/usr/lib/libc.so").state, State::kUnseen);
 }
 
 TEST_F(HostFilesTest, ADeviceNodeThatThePodHasIsTheHosts) {
-  EXPECT_EQ(pod_.Look("/dev/null").state, State::kThere);
+  EXPECT_EQ(pod_.StateOf("/dev/null").state, State::kThere);
 }
 
 TEST_F(HostFilesTest, ALinkOfTheHostsNeedNotLeadAnywhereHere) {
   ASSERT_EQ(symlink("/usr/lib/nowhere", (dir_ + "/driver/usr/lib/libx.so").c_str()), 0);
-  EXPECT_EQ(pod_.Look("/usr/lib/libx.so").state, State::kThere);
+  EXPECT_EQ(pod_.StateOf("/usr/lib/libx.so").state, State::kThere);
 }
 
 TEST_F(HostFilesTest, OnTheHostAllIsSeen) {
   const HostFiles host;
-  EXPECT_EQ(host.Look(dir_ + "/image/usr/lib/libc.so").state, State::kThere);
-  EXPECT_EQ(host.Look("/nothing/at/all").state, State::kMissing);
+  EXPECT_EQ(host.StateOf(dir_ + "/image/usr/lib/libc.so").state, State::kThere);
+  EXPECT_EQ(host.StateOf("/nothing/at/all").state, State::kMissing);
   ASSERT_EQ(symlink("/nowhere", (dir_ + "/link").c_str()), 0);
-  EXPECT_EQ(host.Look(dir_ + "/link").state, State::kMissing);
+  EXPECT_EQ(host.StateOf(dir_ + "/link").state, State::kMissing);
 }
 
 TEST_F(HostFilesTest, ATreeOfADriverContainerIsLookedAtByItsOwnPaths) {
   const HostFiles host({{.seen = dir_ + "/driver", .host = "/run/nvidia/driver"}});
-  EXPECT_EQ(host.Look("/run/nvidia/driver/usr/lib/libcuda.so.1").state, State::kThere);
-  EXPECT_EQ(host.Look("/run/nvidia/driver2/usr/lib/libcuda.so.1").state, State::kMissing);
+  EXPECT_EQ(host.StateOf("/run/nvidia/driver/usr/lib/libcuda.so.1").state, State::kThere);
+  EXPECT_EQ(host.StateOf("/run/nvidia/driver2/usr/lib/libcuda.so.1").state, State::kMissing);
 }
 
 }  // namespace

@@ -187,7 +187,7 @@ class Listing {
 
   // It ended well: nobody of the container may ever come to give back what it held.
   static void Forget(region::Process& process, VgpuContainer& container) {
-    for (const region::Held& held : process.held) {
+    for (const region::ProcessUsage& held : process.held) {
       uint64_t& used = container.region.devices[held.device].used;
       used -= std::min(used, held.total);
     }

@@ -176,7 +176,7 @@ TEST_F(VgpuListTest, WhoEndedWellHoldsNothingThoughNobodyGaveItBack) {
   Write("/vgpu/containers/uid-1_a/a.cache", region_.Bytes());
   const auto list = List();
   EXPECT_EQ(list[0].region.devices[0].used, 200 * kMib);
-  EXPECT_EQ(list[0].region.processes[0].held, std::vector<region::Held>());
+  EXPECT_EQ(list[0].region.processes[0].held, std::vector<region::ProcessUsage>());
   EXPECT_EQ(list[0].region.processes[1].held.size(), 1U);
 }
 

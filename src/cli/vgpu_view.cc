@@ -108,7 +108,7 @@ void AddProcess(const VgpuContainer& container, size_t at, const View& view,
   const std::string state(StateOf(container.alive[at]));
   const Tone tone = container.alive[at] == false ? Tone::kWarning : Tone::kPlain;
   const std::string pid = std::to_string(process.pid);
-  for (const region::Held& held : process.held) {
+  for (const region::ProcessUsage& held : process.held) {
     rows.push_back({{ShownName(container, view)},
                     {pid},
                     {state, tone},
@@ -277,7 +277,7 @@ json::Object DeviceObject(const VgpuContainer& container, size_t at) {
 json::Object ProcessObject(const VgpuContainer& container, size_t at) {
   const region::Process& process = container.region.processes[at];
   json::Array devices;
-  for (const region::Held& held : process.held) {
+  for (const region::ProcessUsage& held : process.held) {
     json::Object device{{"uuid", container.region.devices[held.device].uuid},
                         {"contextBytes", held.context},
                         {"moduleBytes", held.module},

@@ -50,7 +50,7 @@ void Discovery::Start() {
   scan_error_.reset();
   scanner_ = std::make_unique<Scanner>(
       loop_, *hardware_, backend_,
-      [this](Result<Scanner::Found> found) { Scanned(std::move(found)); });
+      [this](Result<Scanner::ScanResult> found) { Scanned(std::move(found)); });
 }
 
 void Discovery::Stop() {
@@ -82,7 +82,7 @@ bool Discovery::SetReleased(std::optional<Error> order) {
     backend_->TakeUp();
     changed = true;
   }
-  scanner_->Soon();
+  scanner_->ScanSoon();
   return changed;
 }
 
@@ -94,7 +94,7 @@ bool Discovery::LetGo() {
   return true;
 }
 
-void Discovery::Scanned(Result<Scanner::Found> found) {
+void Discovery::Scanned(Result<Scanner::ScanResult> found) {
   if (found) {
     scanned_ = true;
     cdi_ = found->cdi;
@@ -112,7 +112,7 @@ void Discovery::Scanned(Result<Scanner::Found> found) {
 }
 
 void Discovery::RescanSoon() {
-  mailbox_.Bind([](Discovery& self) { self.scanner_->Soon(); })();
+  mailbox_.Bind([](Discovery& self) { self.scanner_->ScanSoon(); })();
 }
 
 void Discovery::Report(const DeviceKey& key, Evidence evidence) {

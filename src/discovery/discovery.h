@@ -26,7 +26,7 @@ class DiscoveryEvents {
  public:
   virtual ~DiscoveryEvents() = default;
   // A scan ended; the discovery may be destroyed within.
-  virtual void ScanEnded(Result<Scanner::Found> found) = 0;
+  virtual void ScanEnded(Result<Scanner::ScanResult> found) = 0;
   // Checks of devices ended.
   virtual void ChecksEnded(const std::vector<Observation>& observations) = 0;
   // The backend tells of a device by itself.
@@ -49,8 +49,8 @@ class Discovery : public BackendEvents {
   void SetParameters(const config::Config& config);
   // Checks these from now on, beginning at once; none while the vendor's library is let go of.
   void CheckDevices(DeviceList devices);
-  void CheckSoon() { prober_->Soon(); }
-  void ScanSoon() { scanner_->Soon(); }
+  void CheckSoon() { prober_->SweepSoon(); }
+  void ScanSoon() { scanner_->ScanSoon(); }
 
   // By order the backend is to let go of the vendor's library, for this reason; nothing: to take it
   // up again. Before Start, too. True when it did either.
@@ -77,7 +77,7 @@ class Discovery : public BackendEvents {
  private:
   void Stop();
   bool LetGo();
-  void Scanned(Result<Scanner::Found> found);
+  void Scanned(Result<Scanner::ScanResult> found);
 
   os::Loop& loop_;
   os::Workers& workers_;

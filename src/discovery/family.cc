@@ -30,7 +30,7 @@ Family::~Family() {
   backend_->Stop();
 }
 
-void Family::Scanned(const Result<Scanner::Found>& found) {
+void Family::Scanned(const Result<Scanner::ScanResult>& found) {
   if (found) {
     members_.emplace();
     for (const Device& device : found->devices) members_->insert(device.key.source);
@@ -48,11 +48,11 @@ void Family::Scanned(const Result<Scanner::Found>& found) {
 void Family::SetReleased(bool released) {
   if (released_ && !released) backend_->TakeUp();
   released_ = released && backend_->Release();
-  scanner_->Soon();
+  scanner_->ScanSoon();
 }
 
 void Family::RescanSoon() {
-  mailbox_.Bind([](Family& self) { self.scanner_->Soon(); })();
+  mailbox_.Bind([](Family& self) { self.scanner_->ScanSoon(); })();
 }
 
 void Family::Report(const DeviceKey&, Evidence) {}

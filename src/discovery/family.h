@@ -46,7 +46,7 @@ class Family : public BackendEvents {
   void Report(const DeviceKey& key, Evidence evidence) override;  // what its resources hear as well
 
  private:
-  void Scanned(const Result<Scanner::Found>& found);
+  void Scanned(const Result<Scanner::ScanResult>& found);
 
   const config::Resource resource_;
   const std::function<void()> looked_;

@@ -24,7 +24,7 @@ Prober::Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> ba
       backend_(std::move(backend)),
       parameters_(parameters),
       sink_(std::move(sink)),
-      next_(loop, [this] { Begin(); }),
+      next_(loop, [this] { StartSweep(); }),
       mailbox_(loop, *this) {}
 
 Prober::~Prober() {
@@ -38,13 +38,13 @@ void Prober::SetDevices(DeviceList devices) {
   if (sweep_ != nullptr) {
     again_ = true;
   } else {
-    Begin();
+    StartSweep();
   }
 }
 
-void Prober::Soon() {
+void Prober::SweepSoon() {
   soon_ = true;
-  if (sweep_ == nullptr) next_.Within(parameters_.interval);
+  if (sweep_ == nullptr) next_.RingWithin(parameters_.interval);
 }
 
 // From the end of a sweep to the next. A rest lasts until the next beat, unless sweeps are so long
@@ -57,7 +57,7 @@ Duration Prober::Pause() const {
                                                 : parameters_.interval;
 }
 
-void Prober::Begin() {
+void Prober::StartSweep() {
   next_.Cancel();
   sweep_began_ = SystemClock().Now();
   again_ = false;
@@ -75,14 +75,14 @@ void Prober::Begin() {
     }
   }
   if (!silent.empty()) sink_(silent);
-  Continue(std::move(devices));
+  ContinueSweep(std::move(devices));
 }
 
-void Prober::Continue(DeviceList devices) {
+void Prober::ContinueSweep(DeviceList devices) {
   if (devices.empty() || hanging_.size() >= kMostHanging) {
     sweep_.reset();
     watch_ = os::Loop::Handle();
-    return next_.Within(Pause());
+    return next_.RingWithin(Pause());
   }
   next_.Cancel();  // the sink may have asked for it; one sweep at a time
   sweep_ = std::make_shared<Sweep>();
@@ -92,8 +92,9 @@ void Prober::Continue(DeviceList devices) {
     sweep_->results.reserve(sweep_->devices.size());
   }
   watch_ = loop_.Every(std::max(parameters_.timeout / 4, Duration(5)), [this] { Watch(); });
-  workers_.Run([sweep = sweep_, backend = backend_, returned = mailbox_.Bind(&Prober::Returned),
-                finished = mailbox_.Bind(&Prober::Finished)] {
+  workers_.Run([sweep = sweep_, backend = backend_,
+                returned = mailbox_.Bind(&Prober::CheckReturned),
+                finished = mailbox_.Bind(&Prober::SweepEnded)] {
     {
       const MutexLock lock(sweep->mutex);
       if (sweep->abandoned) return;
@@ -138,10 +139,10 @@ void Prober::Watch() {
     }
   }
   sink_(results);
-  Continue(std::move(rest));
+  ContinueSweep(std::move(rest));
 }
 
-void Prober::Finished(const std::shared_ptr<Sweep>& sweep) {
+void Prober::SweepEnded(const std::shared_ptr<Sweep>& sweep) {
   if (sweep != sweep_) return;
   std::vector<Observation> results;
   {
@@ -152,10 +153,10 @@ void Prober::Finished(const std::shared_ptr<Sweep>& sweep) {
     return observation.evidence.kind != EvidenceKind::kGood;
   });
   sink_(results);
-  Continue({});
+  ContinueSweep({});
 }
 
-void Prober::Returned(const DeviceKey& key, const Evidence& evidence) {
+void Prober::CheckReturned(const DeviceKey& key, const Evidence& evidence) {
   hanging_.erase(key);
   // A good answer that took too long is no good answer.
   if (evidence.kind != EvidenceKind::kGood) sink_({{key, evidence}});

@@ -42,20 +42,20 @@ class Prober {
   void SetDevices(DeviceList devices);
   void SetParameters(Parameters parameters) {
     parameters_ = parameters;
-    Soon();
+    SweepSoon();
   }
   // Something is to be learned from the next sweep: it comes after `interval` at the latest.
-  void Soon();
+  void SweepSoon();
 
  private:
   struct Sweep;
 
-  void Begin();
-  void Continue(DeviceList devices);
+  void StartSweep();
+  void ContinueSweep(DeviceList devices);
   Duration Pause() const;
   void Watch();
-  void Finished(const std::shared_ptr<Sweep>& sweep);
-  void Returned(const DeviceKey& key, const Evidence& evidence);
+  void SweepEnded(const std::shared_ptr<Sweep>& sweep);
+  void CheckReturned(const DeviceKey& key, const Evidence& evidence);
 
   os::Loop& loop_;
   os::Workers& workers_;

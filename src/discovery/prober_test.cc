@@ -76,7 +76,7 @@ class ProberTest : public testing::Test {
     for (const Observation& observation : observations) {
       seen_[observation.key.id].push_back(observation.evidence.kind);
     }
-    if (hasty_) prober_.Soon();
+    if (hasty_) prober_.SweepSoon();
     if (done_ && done_()) loop_.Stop();
   }
 
@@ -142,7 +142,7 @@ TEST_F(ProberTest, ABackendThatTellsByItselfIsLeftAloneUntilSomethingIsToBeLearn
   loop_.Run();
   EXPECT_EQ(seen_["0"].size(), 1U);
 
-  prober_.Soon();
+  prober_.SweepSoon();
   RunUntil([this] { return seen_["0"].size() == 2; });
 }
 

@@ -8,8 +8,8 @@ constexpr Duration kInterval{60'000};  // hot-plug that made no event is found t
 constexpr Duration kSettle{20};        // several hot-plug events make one scan
 constexpr Duration kThreadRetry{1'000};
 
-Result<Scanner::Found> ScanWith(Backend& backend) {
-  Scanner::Found found{.devices = TRY(backend.Scan())};
+Result<Scanner::ScanResult> ScanWith(Backend& backend) {
+  Scanner::ScanResult found{.devices = TRY(backend.Scan())};
   found.cdi = backend.DescribeForCdi(found.devices);
   return found;
 }
@@ -27,13 +27,13 @@ Scanner::Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> 
   Scan();
 }
 
-void Scanner::Soon() {
+void Scanner::ScanSoon() {
   again_ = true;
-  if (!scanning_) next_.Within(kSettle);
+  if (!scanning_) next_.RingWithin(kSettle);
 }
 
 void Scanner::Scan() {
-  next_.Within(kThreadRetry);  // should there be no thread for it
+  next_.RingWithin(kThreadRetry);  // should there be no thread for it
   if (scanning_) return workers_.GoOn();
   scanning_ = true;
   again_ = false;
@@ -42,12 +42,12 @@ void Scanner::Scan() {
   });
 }
 
-void Scanner::Scanned(const Result<Found>& found) {
+void Scanner::Scanned(const Result<ScanResult>& found) {
   scanning_ = false;
   next_.Cancel();
   if (found) retries_.Succeeded();
   const Duration pause = found ? os::UntilBeat(kInterval) : retries_.Failed();
-  next_.Within(again_ ? kSettle : pause);
+  next_.RingWithin(again_ ? kSettle : pause);
   const Sink sink = sink_;  // it may destroy the scanner
   sink(found);
 }

@@ -19,13 +19,13 @@ namespace tessera {
 
 class Scanner {
  public:
-  struct Found {
+  struct ScanResult {
     std::vector<Device> devices{};
     std::shared_ptr<const cdi::Parts> cdi{};  // what their kind says for CDI documents, if anything
   };
   // What a scan found, or why it failed as a whole; called on the loop's thread. It may destroy the
   // scanner.
-  using Sink = std::function<void(Result<Found>)>;
+  using Sink = std::function<void(Result<ScanResult>)>;
   // After scans that failed as a whole.
   static constexpr Backoff kRetries{Duration(1'000), Duration(10'000)};
 
@@ -35,14 +35,14 @@ class Scanner {
 
   // Another scan soon: several such wishes make one scan, and wishes that never end do not put it
   // off.
-  void Soon();
+  void ScanSoon();
   bool scanning() const { return scanning_; }
   // How long after the last scan the next one comes by itself if that failed; zero: it went well.
   Duration retry() const { return retries_.pause(); }
 
  private:
   void Scan();
-  void Scanned(const Result<Found>& found);
+  void Scanned(const Result<ScanResult>& found);
 
   os::Workers& workers_;
   const std::shared_ptr<Backend> backend_;

@@ -54,7 +54,7 @@ class ScannerTest : public testing::Test {
   int scans_ = 0;
   std::vector<int64_t> retries_;  // after each scan
   Scanner scanner_{loop_, workers_, backend_,
-                   [this](const Result<Scanner::Found>&) {
+                   [this](const Result<Scanner::ScanResult>&) {
                      // Once the scanner has made up its mind.
                      loop_.Post([this] {
                        retries_.push_back(scanner_.retry().count());
@@ -80,7 +80,7 @@ TEST_F(ScannerTest, AScanThatGoesWellMakesTheNextPauseTheFirst) {
   backend_->SetFails(false);
   Run(1);
   backend_->SetFails(true);
-  scanner_.Soon();
+  scanner_.ScanSoon();
   Run(2);
 
   EXPECT_EQ(retries_, (std::vector<int64_t>{20, 40, 80, 0, 20, 40}));

@@ -16,7 +16,7 @@ struct BindContext {
 
   // A pod is no longer this node's.
   void Remove(const kube::Pod& pod) {
-    pods.Take(pod);
+    pods.Remove(pod);
     claims.Forget(pod.KubeletUid());
   }
 };

@@ -10,7 +10,7 @@ namespace tessera {
 namespace {
 
 using limiter::CalibrationBooks;
-using limiter::Flight;
+using limiter::InFlight;
 using limiter::Region;
 using Container = Calibrations::Container;
 
@@ -45,13 +45,14 @@ bool HasNothingRunning(const Container& container) {
   if (!container.is_measured) return false;
   uint32_t slots = 0;
   if (!container.region->Read(offsetof(Region, books.slots_used), slots)) return true;
-  std::vector<Flight> flights(std::min<size_t>(slots, limiter::kMaxSlots) * limiter::kMaxDevices);
-  if (!container.region->ReadBytes(offsetof(Region, books.flights), flights.data(),
-                                   flights.size() * sizeof(Flight))) {
+  std::vector<InFlight> in_flight(std::min<size_t>(slots, limiter::kMaxSlots) *
+                                  limiter::kMaxDevices);
+  if (!container.region->ReadBytes(offsetof(Region, books.in_flight), in_flight.data(),
+                                   in_flight.size() * sizeof(InFlight))) {
     return true;
   }
-  for (size_t at = container.place; at < flights.size(); at += limiter::kMaxDevices) {
-    if (flights[at].since != 0) return false;
+  for (size_t at = container.place; at < in_flight.size(); at += limiter::kMaxDevices) {
+    if (in_flight[at].since != 0) return false;
   }
   return true;
 }

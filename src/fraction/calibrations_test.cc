@@ -9,7 +9,7 @@ namespace tessera {
 namespace {
 
 using limiter::CalibrationBooks;
-using limiter::Flight;
+using limiter::InFlight;
 
 constexpr Duration kIdle = Calibrations::kIdle;
 constexpr Duration kBusy = Calibrations::kBusy;
@@ -20,7 +20,7 @@ class CalibrationsTest : public RegionTest {
   struct Container {
     FollowedRegion file;
     CalibrationBooks* books;
-    Flight* flight;
+    InFlight* flight;
   };
   CalibrationsTest() {
     for (const char* grant : {"a", "b", "c"}) {
@@ -29,7 +29,7 @@ class CalibrationsTest : public RegionTest {
       region.books.slots_used = 2;
       containers_.emplace(
           grant, Container{FollowedRegion::Open(directory_, FileOf(grant)),
-                           &region.books.calibrations[place], &region.books.flights[1][place]});
+                           &region.books.calibrations[place], &region.books.in_flight[1][place]});
       gpus_["GPU-1"].push_back({grant, &containers_.at(grant).file, place});
     }
   }

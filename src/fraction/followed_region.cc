@@ -27,18 +27,18 @@ os::Fd OpenBeneath(const std::string& directory, const std::string& name) {
 
 }  // namespace
 
-bool RegionVisits::At(const std::string& path) {
+bool RegionVisits::EnterRegion(const std::string& path) {
   const MutexLock lock(mutex_);
   at_ = path;
   return !stopped_;
 }
 
-void RegionVisits::Leave() {
+void RegionVisits::LeaveRegion() {
   const MutexLock lock(mutex_);
   at_.clear();
 }
 
-std::string RegionVisits::Where() const {
+std::string RegionVisits::CurrentRegion() const {
   const MutexLock lock(mutex_);
   return at_;
 }

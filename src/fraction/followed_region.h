@@ -22,11 +22,11 @@ namespace tessera {
 class RegionVisits {
  public:
   // Before each. False: the thread is to touch none any more.
-  bool At(const std::string& path);
+  bool EnterRegion(const std::string& path);
   // It is at none by now.
-  void Leave();
+  void LeaveRegion();
   // Where it is; empty: at none.
-  std::string Where() const;
+  std::string CurrentRegion() const;
   void Stop();
 
  private:
@@ -60,7 +60,7 @@ class FollowedRegion {
   }
 
  private:
-  bool Visit() const { return visits_ == nullptr || visits_->At(path_); }
+  bool Visit() const { return visits_ == nullptr || visits_->EnterRegion(path_); }
 
   std::string path_;
   std::shared_ptr<RegionVisits> visits_;

@@ -10,12 +10,12 @@ namespace {
 
 TEST(RegionVisitsTest, SaysWhereTheThreadIs) {
   RegionVisits visits;
-  EXPECT_EQ(visits.Where(), "");
-  EXPECT_TRUE(visits.At("/a"));
-  EXPECT_TRUE(visits.At("/b"));
-  EXPECT_EQ(visits.Where(), "/b");
-  visits.Leave();
-  EXPECT_EQ(visits.Where(), "");
+  EXPECT_EQ(visits.CurrentRegion(), "");
+  EXPECT_TRUE(visits.EnterRegion("/a"));
+  EXPECT_TRUE(visits.EnterRegion("/b"));
+  EXPECT_EQ(visits.CurrentRegion(), "/b");
+  visits.LeaveRegion();
+  EXPECT_EQ(visits.CurrentRegion(), "");
 }
 
 class FollowedRegionTest : public RegionTest {
@@ -39,7 +39,7 @@ TEST_F(FollowedRegionTest, WhoIsToStopTouchesItNoMore) {
 TEST_F(FollowedRegionTest, WhoIsAtItIsSeenThere) {
   Make("a");
   const FollowedRegion file = FollowedRegion::Open(directory_, FileOf("a"), visits_);
-  EXPECT_EQ(visits_->Where(), directory_ + "/" + FileOf("a"));
+  EXPECT_EQ(visits_->CurrentRegion(), directory_ + "/" + FileOf("a"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ bool MayEvict(const Binding& binding, Reason reason) {
 }  // namespace
 
 // The claims learn from each state of the checkpoint for whom kubelet has asked.
-Result<HeldGrantsPtr> GrantBinder::Read() {
+Result<HeldGrantsPtr> GrantBinder::ReadCheckpoint() {
   const MutexLock lock(told_mutex_);  // no older state is told after a newer one
   Result<HeldGrantsPtr> read = checkpoint_.Read();
   if (IsOfUnknownShape(read)) {
@@ -69,16 +69,16 @@ void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
 }
 
 // kGrantUnknown where there are none, or nobody says.
-Result<HeldGrants::Some> GrantBinder::Find(const Result<HeldGrantsPtr>& held,
-                                           const Binding& binding,
-                                           const std::vector<std::string>& ids) {
+Result<HeldGrants::Matches> GrantBinder::FindGrants(const Result<HeldGrantsPtr>& held,
+                                                    const Binding& binding,
+                                                    const std::vector<std::string>& ids) {
   const std::string& resource = binding.offer.resource;
   if (!held) {
     return Fail(Reason::kGrantUnknown,
                 "{}: kubelet's checkpoint does not say which container this is: {}", resource,
                 held.error().message);
   }
-  const HeldGrants::Some& found = (*held)->With(resource, ids);
+  const HeldGrants::Matches& found = (*held)->WithIds(resource, ids);
   if (!found.empty()) return found;
   return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}", resource,
               Join(ids, ","));
@@ -87,8 +87,8 @@ Result<HeldGrants::Some> GrantBinder::Find(const Result<HeldGrantsPtr>& held,
 Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
                                            const std::vector<std::string>& ids, const Pods& known) {
   if (!binding.rendering.fractions->requests) return "";
-  const Result<HeldGrantsPtr> all = Read();  // which has what is found in it
-  for (const HeldGrant* held : TRY(Find(all, binding, ids))) {
+  const Result<HeldGrantsPtr> all = ReadCheckpoint();  // which has what is found in it
+  for (const HeldGrant* held : TRY(FindGrants(all, binding, ids))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
     if (!by_request || known.contains(held->pod_uid)) continue;
     const auto record = store_.Find(held->name);
@@ -102,69 +102,70 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
 void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
                        const Pods& known, std::function<void(Status)> done) {
   {
-    const MutexLock turns(turns_);
+    const MutexLock lock(batch_mutex_);
     waiting_.push_back(std::make_unique<BindRequest>(binding, ids, known, std::move(done)));
     if (std::exchange(deciding_, true)) return;
   }
-  TakeTurn();
+  RunBatch();
 }
 
 // Many have their records written at once, since a disk that many wait for takes about as long as
 // for one.
-void GrantBinder::TakeTurn() {
-  const auto turn = std::make_shared<Turn>();
+void GrantBinder::RunBatch() {
+  const auto batch = std::make_shared<Batch>();
   {
-    const MutexLock turns(turns_);
-    turn->requests.swap(waiting_);
+    const MutexLock lock(batch_mutex_);
+    batch->requests.swap(waiting_);
   }
-  DecideAll(turn->requests, turn->alone);
+  DecideAll(batch->requests, batch->alone);
   const auto self = shared_from_this();
   workers_.ForEach(
-      turn->requests.size(), [self, turn](size_t i) { self->Prepare(*turn->requests[i]); },
-      [self, turn] { self->EndTurn(turn); });
+      batch->requests.size(), [self, batch](size_t i) { self->StageRecords(*batch->requests[i]); },
+      [self, batch] { self->FinishBatch(batch); });
 }
 
-void GrantBinder::Prepare(BindRequest& request) const {
+void GrantBinder::StageRecords(BindRequest& request) const {
   for (const auto& [held, decided] : request.grants) {
     if (decided && decided->is_new) {
-      request.records.emplace_back(held->name, store_.Prepare(held->name, decided->record));
+      request.records.emplace_back(held->name, store_.StageRecord(held->name, decided->record));
     }
   }
 }
 
-void GrantBinder::EndTurn(const std::shared_ptr<Turn>& turn) {
-  Add(turn->requests);
-  turn->alone.reset();
+void GrantBinder::FinishBatch(const std::shared_ptr<Batch>& batch) {
+  AddRecords(batch->requests);
+  batch->alone.reset();
   const auto self = shared_from_this();
   {
-    const MutexLock turns(turns_);
+    const MutexLock lock(batch_mutex_);
     deciding_ = !waiting_.empty();
-    if (deciding_) workers_.Run([self] { self->TakeTurn(); });
+    if (deciding_) workers_.Run([self] { self->RunBatch(); });
   }
   workers_.ForEach(
-      turn->requests.size(),
-      [self, turn](size_t i) {
-        const BindRequest& request = *turn->requests[i];
-        request.done(self->Finish(request));
+      batch->requests.size(),
+      [self, batch](size_t i) {
+        const BindRequest& request = *batch->requests[i];
+        request.done(self->FinishRequest(request));
       },
       [] {});
 }
 
-Status GrantBinder::Finish(const BindRequest& request) {
+Status GrantBinder::FinishRequest(const BindRequest& request) {
   if (!request.found) {
     const Error& why = request.found.error();
-    refusals_.Tell(kNotStarted, why, why.message,
-                   {{"resource", request.binding.offer.resource}, {"ids", Join(request.ids, ",")}});
-    context_->events.Keep({.resource = request.binding.offer.resource, .error = why});
+    refusals_.LogRefusal(
+        kNotStarted, why, why.message,
+        {{"resource", request.binding.offer.resource}, {"ids", Join(request.ids, ",")}});
+    context_->events.RecordRefusal({.resource = request.binding.offer.resource, .error = why});
     return request.found;
   }
-  for (const BindRequest::One& one : request.grants) {
-    const Status bound = FinishOne(request, one);
+  for (const BindRequest::DecidedGrant& one : request.grants) {
+    const Status bound = FinishGrant(request, one);
     if (bound) {
       context_->events.EndRefusals(one.held->pod_uid, one.held->container);
       continue;
     }
-    TellRefused(request, *one.held, bound.error());
+    EmitRefused(request, *one.held, bound.error());
     if (request.binding.rendering.fractions->requests) {
       context_->events.Refused({.pod_uid = one.held->pod_uid,
                                 .container = one.held->container,
@@ -184,42 +185,43 @@ std::string GrantBinder::NameIn(const BindRequest& request, const std::string& u
 }
 
 // Texts of one cause differ, as by what is free at the time.
-void GrantBinder::TellRefused(const BindRequest& request, const HeldGrant& held, const Error& why) {
-  refusals_.Tell(kNotStarted, why, fmt::format("{}/{}", held.pod_uid, held.container),
-                 {{"resource", request.binding.offer.resource},
-                  {"pod", NameIn(request, held.pod_uid)},
-                  {"uid", held.pod_uid},
-                  {"container", held.container}});
-  context_->events.Keep({.pod_uid = held.pod_uid,
-                         .container = held.container,
-                         .resource = request.binding.offer.resource,
-                         .error = why});
+void GrantBinder::EmitRefused(const BindRequest& request, const HeldGrant& held, const Error& why) {
+  refusals_.LogRefusal(kNotStarted, why, fmt::format("{}/{}", held.pod_uid, held.container),
+                       {{"resource", request.binding.offer.resource},
+                        {"pod", NameIn(request, held.pod_uid)},
+                        {"uid", held.pod_uid},
+                        {"container", held.container}});
+  context_->events.RecordRefusal({.pod_uid = held.pod_uid,
+                                  .container = held.container,
+                                  .resource = request.binding.offer.resource,
+                                  .error = why});
 }
 
 void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alone) {
-  Result<HeldGrantsPtr> held = Read();
+  Result<HeldGrantsPtr> held = ReadCheckpoint();
   bool any_new = false;
-  for (const auto& request : requests) any_new = Look(*request, held) || any_new;
+  for (const auto& request : requests) any_new = LookUpGrants(*request, held) || any_new;
   std::optional<BindingStore::Names> written;
   Status locked;
   if (any_new) {
-    locked = Lock(alone, written);
+    locked = LockRecords(alone, written);
     // Another instance may have granted what kubelet has written since.
-    held = Read();
-    for (const auto& request : requests) Look(*request, held, written ? &*written : nullptr);
+    held = ReadCheckpoint();
+    for (const auto& request : requests)
+      LookUpGrants(*request, held, written ? &*written : nullptr);
   }
   if (!held) return;
   ShareFiles(requests);
-  BeginTurn(*held, written ? &*written : nullptr);
+  StartBatch(*held, written ? &*written : nullptr);
   for (const auto& request : requests) {
     if (request->found && request->is_new && !locked) request->found = locked;
     if (request->found) DecideFor(*request);
   }
-  placer_.End();
+  placer_.EndBatch();
 }
 
 // With what is recorded of all that is held, and known of its pods.
-void GrantBinder::BeginTurn(HeldGrantsPtr held, const BindingStore::Names* written) {
+void GrantBinder::StartBatch(HeldGrantsPtr held, const BindingStore::Names* written) {
   Placer::Records records;
   Placer::Pods pods;
   const auto know = [&](const std::string& uid) {
@@ -233,11 +235,11 @@ void GrantBinder::BeginTurn(HeldGrantsPtr held, const BindingStore::Names* writt
     const Result<BindingRecordPtr>& record = at->second;
     if (record && *record != nullptr) know((*record)->pod_uid);
   }
-  placer_.Begin(std::move(held), std::move(records), std::move(pods));
+  placer_.StartBatch(std::move(held), std::move(records), std::move(pods));
 }
 
-Status GrantBinder::Lock(std::optional<os::FileLock>& alone,
-                         std::optional<BindingStore::Names>& written) {
+Status GrantBinder::LockRecords(std::optional<os::FileLock>& alone,
+                                std::optional<BindingStore::Names>& written) {
   alone.emplace(TRY(store_.Lock()));
   written = TRY(store_.Grants());
   return {};
@@ -256,9 +258,9 @@ void GrantBinder::ShareFiles(Requests requests) const {
 }
 
 // Whether there is something new in it.
-bool GrantBinder::Look(BindRequest& request, const Result<HeldGrantsPtr>& held,
-                       const BindingStore::Names* written) {
-  auto some = Find(held, request.binding, request.ids);
+bool GrantBinder::LookUpGrants(BindRequest& request, const Result<HeldGrantsPtr>& held,
+                               const BindingStore::Names* written) {
+  auto some = FindGrants(held, request.binding, request.ids);
   request.found = some ? Status() : Fail(some.error());
   request.is_new = false;
   if (!some) return false;
@@ -285,7 +287,7 @@ void GrantBinder::DecideFor(BindRequest& request) {
 }
 
 // No document names a grant that is not on the disk: nor one of somebody who wished for the same.
-void GrantBinder::Add(Requests requests) {
+void GrantBinder::AddRecords(Requests requests) {
   const auto fail = [&](const std::string& grant, const Error& why) {
     for (const auto& request : requests) {
       for (auto& [held, decided] : request->grants) {
@@ -293,7 +295,7 @@ void GrantBinder::Add(Requests requests) {
       }
     }
   };
-  std::vector<BindingStore::Prepared> records;
+  std::vector<BindingStore::StagedRecord> records;
   for (const auto& request : requests) {
     for (auto& [grant, prepared] : request->records) {
       if (prepared) {
@@ -310,7 +312,7 @@ void GrantBinder::Add(Requests requests) {
   }
 }
 
-Status GrantBinder::FinishOne(const BindRequest& request, const BindRequest::One& one) {
+Status GrantBinder::FinishGrant(const BindRequest& request, const BindRequest::DecidedGrant& one) {
   if (!one.decided) return Fail(one.decided.error());
   const Binding& binding = request.binding;
   const BindingRecord& record = *one.decided->record;
@@ -321,24 +323,24 @@ Status GrantBinder::FinishOne(const BindRequest& request, const BindRequest::One
                                    {"uid", record.pod_uid},
                                    {"container", record.container},
                                    {"parts", PartsText(record.parts)}});
-    Note(record);
-    if (!record.placement.empty()) Tell(binding, *request.known.at(record.pod_uid), record);
+    RecordDevices(record);
+    if (!record.placement.empty()) EmitBound(binding, *request.known.at(record.pod_uid), record);
   }
   TRY(request.shared);
   TRY(MakeGrantFiles(root_, *binding.rendering.fractions, one.held->name, record,
                      one.held->answer));
-  Follow(one.held->name, record);
+  TrackTimes(one.held->name, record);
   if (one.held->matched || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, record, one.held->name);
 }
 
 // By its region; that of another library is known as one of which nobody can be told.
-void GrantBinder::Follow(const std::string& name, const BindingRecord& record) {
+void GrantBinder::TrackTimes(const std::string& name, const BindingRecord& record) {
   times_.Add(name, root_.Path(record.directory), RegionNameOf(name), DevicesOf(record));
 }
 
 // Of what kubelet's shares do not tell.
-void GrantBinder::Note(const BindingRecord& record) const {
+void GrantBinder::RecordDevices(const BindingRecord& record) const {
   if (record.placement.empty()) return;
   inbox_->PutBound({.pod_uid = record.pod_uid,
                     .container = record.container,
@@ -353,12 +355,12 @@ void GrantBinder::TellLedger() {
   for (const std::string& grant : *grants) {
     const auto record = store_.Find(grant);
     if (!record || *record == nullptr) continue;
-    Note(**record);
-    Follow(grant, **record);
+    RecordDevices(**record);
+    TrackTimes(grant, **record);
   }
 }
 
-std::vector<BoundContainer> GrantBinder::Former() {
+std::vector<BoundContainer> GrantBinder::FormerContainers() {
   std::vector<BoundContainer> all;
   const auto grants = store_.Grants();
   if (!grants) return all;
@@ -374,8 +376,8 @@ std::vector<BoundContainer> GrantBinder::Former() {
   return all;
 }
 
-void GrantBinder::Tell(const Binding& binding, const kube::Pod& pod,
-                       const BindingRecord& record) const {
+void GrantBinder::EmitBound(const Binding& binding, const kube::Pod& pod,
+                            const BindingRecord& record) const {
   const FractionRules& fractions = *binding.rendering.fractions;
   const auto own = std::ranges::find(record.placement, record.container, &PlacedContainer::name);
   BoundContainer bound{.pod_uid = record.pod_uid,
@@ -425,8 +427,8 @@ bool GrantBinder::AnyLacksCapacity() const {
   return clock_.Now().time_since_epoch().count() < no_room_until_;
 }
 
-Result<std::set<std::string>> GrantBinder::Live() {
-  const HeldGrantsPtr all = TRY(Read());
+Result<std::set<std::string>> GrantBinder::LiveGrants() {
+  const HeldGrantsPtr all = TRY(ReadCheckpoint());
   std::set<std::string> live;
   for (const HeldGrant& held : all->all()) live.insert(held.name);
   return live;

@@ -63,7 +63,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
                                 const Pods& known);
 
-  // All grants of the resource that have exactly these ids (HeldGrants::With). Those of a plugin
+  // All grants of the resource that have exactly these ids (HeldGrants::WithIds). Those of a plugin
   // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
   // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
   // the library, kNotPlaced, kBadDecision and kBadSize as ReadPlacement and FitPlacement,
@@ -75,9 +75,9 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // Tells the ledger what was bound before this process began, and follows its compute time.
   void TellLedger();
   // Tells the claims for whom kubelet has asked by now, another agent as well.
-  void TellClaims() { (void)Read(); }
+  void TellClaims() { (void)ReadCheckpoint(); }
   // The containers that were bound to what their pods ask for, for who tells their scheduler.
-  std::vector<BoundContainer> Former();
+  std::vector<BoundContainer> FormerContainers();
   // The grants that were bound, as far as this process knows them: waits for no disk.
   BindingStore::Known KnownGrants() const { return store_.known(); }
   // Whether there may be anything left of any grant.
@@ -93,7 +93,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   Status RemoveAll(const std::set<std::string>& cdi_dirs,
                    const std::set<std::string>& containers = {});
   // Cuts back what containers have written into theirs; nothing: another thread is at it.
-  std::optional<GrantSpace::Seen> LookAtSpace(const std::set<std::string>& containers = {});
+  std::optional<GrantSpace::SpaceReport> LookAtSpace(const std::set<std::string>& containers = {});
   // Directories of ended containers that could not be removed.
   size_t stuck() const { return leftovers_.stuck(); }
 
@@ -106,55 +106,57 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
     const std::function<void(Status)> done{};
     Status found{};  // that kubelet says which container it is
     HeldGrantsPtr held{};
-    HeldGrants::Some some{};
+    HeldGrants::Matches some{};
     bool is_new = false;
     Status shared{};  // that the files of all containers are there
     // Up to the first that is refused.
-    struct One {
+    struct DecidedGrant {
       const HeldGrant* held;
-      Result<Placer::Decided> decided;
+      Result<Placer::Decision> decided;
     };
-    std::vector<One> grants{};
-    std::vector<std::pair<std::string, Result<BindingStore::Prepared>>>
+    std::vector<DecidedGrant> grants{};
+    std::vector<std::pair<std::string, Result<BindingStore::StagedRecord>>>
         records{};  // of the new ones
   };
   using Requests = std::span<const std::unique_ptr<BindRequest>>;
-  struct Turn {
+  struct Batch {
     std::vector<std::unique_ptr<BindRequest>> requests;
     std::optional<os::FileLock> alone;  // until all records are there
   };
-  void TakeTurn();
-  void Prepare(BindRequest& request) const;
-  void EndTurn(const std::shared_ptr<Turn>& turn);
-  static Result<HeldGrants::Some> Find(const Result<HeldGrantsPtr>& held, const Binding& binding,
-                                       const std::vector<std::string>& ids);
+  void RunBatch();
+  void StageRecords(BindRequest& request) const;
+  void FinishBatch(const std::shared_ptr<Batch>& batch);
+  static Result<HeldGrants::Matches> FindGrants(const Result<HeldGrantsPtr>& held,
+                                                const Binding& binding,
+                                                const std::vector<std::string>& ids);
   // One thread at a time, as what follows.
   void DecideAll(Requests requests, std::optional<os::FileLock>& alone);
-  void BeginTurn(HeldGrantsPtr held, const BindingStore::Names* written);
-  Status Lock(std::optional<os::FileLock>& alone, std::optional<BindingStore::Names>& written);
+  void StartBatch(HeldGrantsPtr held, const BindingStore::Names* written);
+  Status LockRecords(std::optional<os::FileLock>& alone,
+                     std::optional<BindingStore::Names>& written);
   void ShareFiles(Requests requests) const;
-  bool Look(BindRequest& request, const Result<HeldGrantsPtr>& held,
-            const BindingStore::Names* written = nullptr);
+  bool LookUpGrants(BindRequest& request, const Result<HeldGrantsPtr>& held,
+                    const BindingStore::Names* written = nullptr);
   void DecideFor(BindRequest& request);
-  void Add(Requests requests);
+  void AddRecords(Requests requests);
   // Any thread again.
-  Status Finish(const BindRequest& request);
-  Status FinishOne(const BindRequest& request, const BindRequest::One& one);
+  Status FinishRequest(const BindRequest& request);
+  Status FinishGrant(const BindRequest& request, const BindRequest::DecidedGrant& one);
   std::string NameIn(const BindRequest& request, const std::string& uid) const;
-  void TellRefused(const BindRequest& request, const HeldGrant& held, const Error& why);
-  void Follow(const std::string& name, const BindingRecord& record);
-  void Note(const BindingRecord& record) const;
-  void Tell(const Binding& binding, const kube::Pod& pod, const BindingRecord& record) const;
+  void EmitRefused(const BindRequest& request, const HeldGrant& held, const Error& why);
+  void TrackTimes(const std::string& name, const BindingRecord& record);
+  void RecordDevices(const BindingRecord& record) const;
+  void EmitBound(const Binding& binding, const kube::Pod& pod, const BindingRecord& record) const;
   Status WriteDocument(const Binding& binding, const BindingRecord& record,
                        const std::string& name) const;
 
-  Result<HeldGrantsPtr> Read();
+  Result<HeldGrantsPtr> ReadCheckpoint();
   void NoteShape(const Result<HeldGrantsPtr>& read);
   // The grants that kubelet knows.
-  Result<std::set<std::string>> Live();
+  Result<std::set<std::string>> LiveGrants();
   void ForgetEnded(const std::set<std::string>& cdi_dirs);
-  Status Forget(const std::string& name, const std::set<std::string>& cdi_dirs);
-  std::set<std::string> Containers(const std::set<std::string>& configured);
+  Status ForgetGrant(const std::string& name, const std::set<std::string>& cdi_dirs);
+  std::set<std::string> ContainersOf(const std::set<std::string>& configured);
 
   const std::function<std::string()> versions_;
   std::atomic<bool> shape_unknown_ = false;
@@ -168,13 +170,13 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   const std::shared_ptr<GrantInbox> inbox_;
   const Clock& clock_;
   Refusals refusals_;
-  // Grants are decided in turns, a turn by what kubelet's checkpoint says then: what there is room
-  // for is granted once. Of many containers at once a turn has all that wait, so that the
+  // Grants are decided in batches, a batch by what kubelet's checkpoint says then: what there is
+  // room for is granted once. Of many containers at once a batch has all that wait, so that the
   // instances' lock and the disk are waited for once.
   Placer placer_;  // by whom has set deciding_
-  Mutex turns_;
-  std::vector<std::unique_ptr<BindRequest>> waiting_ TESSERA_GUARDED_BY(turns_);
-  bool deciding_ TESSERA_GUARDED_BY(turns_) = false;
+  Mutex batch_mutex_;
+  std::vector<std::unique_ptr<BindRequest>> waiting_ TESSERA_GUARDED_BY(batch_mutex_);
+  bool deciding_ TESSERA_GUARDED_BY(batch_mutex_) = false;
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
   Mutex removing_;
   std::map<std::string, Steady> forgotten_ TESSERA_GUARDED_BY(removing_);  // grants, since when

@@ -15,7 +15,7 @@ constexpr Duration kForgotten{60'000};
 void GrantBinder::RemoveForgotten(const std::set<std::string>& cdi_dirs,
                                   const std::set<std::string>& containers) {
   ForgetEnded(cdi_dirs);
-  leftovers_.Remove(Containers(containers));
+  leftovers_.Remove(ContainersOf(containers));
 }
 
 void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
@@ -23,7 +23,7 @@ void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
   const MutexLock lock(removing_, std::adopt_lock);
   const auto grants = store_.Grants();
   if (!grants) return;
-  const auto live = Live();
+  const auto live = LiveGrants();
   if (!live) {
     forgotten_.clear();  // a minute of what kubelet is known to say
     return;
@@ -35,7 +35,7 @@ void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
     const auto known = forgotten_.find(name);
     const Steady since = known == forgotten_.end() ? now : known->second;
     if (now - since >= kForgotten) {
-      const Status gone = Forget(name, cdi_dirs);
+      const Status gone = ForgetGrant(name, cdi_dirs);
       if (gone) continue;
       log::Warn("what a grant that has ended left stays, and is tried again", gone.error(),
                 {{"grant", name}});
@@ -45,12 +45,13 @@ void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
   forgotten_ = std::move(forgotten);
 }
 
-std::optional<GrantSpace::Seen> GrantBinder::LookAtSpace(const std::set<std::string>& containers) {
-  return space_.Look(Containers(containers));
+std::optional<GrantSpace::SpaceReport> GrantBinder::LookAtSpace(
+    const std::set<std::string>& containers) {
+  return space_.CheckDirectories(ContainersOf(containers));
 }
 
 // Those of grants that other configurations made as well.
-std::set<std::string> GrantBinder::Containers(const std::set<std::string>& configured) {
+std::set<std::string> GrantBinder::ContainersOf(const std::set<std::string>& configured) {
   const MutexLock lock(containers_mutex_);
   containers_.insert(configured.begin(), configured.end());
   return containers_;
@@ -61,16 +62,16 @@ Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
   Status first;
   if (store_.any()) {
     for (const std::string& name : TRY(store_.Grants())) {
-      const Status gone = Forget(name, cdi_dirs);
+      const Status gone = ForgetGrant(name, cdi_dirs);
       if (first && !gone) first = gone;
     }
   }
-  const Status removed = Leftovers::RemoveAll(Containers(containers));
+  const Status removed = Leftovers::RemoveAll(ContainersOf(containers));
   return first ? removed : first;
 }
 
 // The record last, by which the rest is found again.
-Status GrantBinder::Forget(const std::string& name, const std::set<std::string>& cdi_dirs) {
+Status GrantBinder::ForgetGrant(const std::string& name, const std::set<std::string>& cdi_dirs) {
   const auto record = store_.Find(name);
   const std::string uid = record && *record ? (*record)->pod_uid : "unknown";
   const std::string pod = context_->pods.NameOf(uid);
@@ -86,11 +87,11 @@ Status GrantBinder::Forget(const std::string& name, const std::set<std::string>&
     // directory.
     const bool own = IsOwnDirectory(**record, name) && !store_.IsShared((*record)->directory, name);
     if (own) {
-      Containers({directory.substr(0, directory.rfind('/'))});
+      ContainersOf({directory.substr(0, directory.rfind('/'))});
       TRY(Leftovers::PutAside(directory));
     }
     const std::string locks = root_.Path(LocksOf(**record, name));
-    Containers({locks.substr(0, locks.rfind('/'))});
+    ContainersOf({locks.substr(0, locks.rfind('/'))});
     TRY(Leftovers::PutAside(locks));
   }
   store_.Remove(name);

@@ -39,7 +39,7 @@ void GrantKeeper::Open(const config::Config& config, const kubelet::Directories&
   tally_ = std::make_shared<GrantTally>(checkpoint, config.state_dir, at_.context);
   at_.context->events.SetFormer([weak = std::weak_ptr(binder_)] {
     const auto binder = weak.lock();
-    return binder ? binder->Former() : std::vector<BoundContainer>();
+    return binder ? binder->FormerContainers() : std::vector<BoundContainer>();
   });
   if (MatchesAny()) binder_->TellClaims();
   LookAtSpace();
@@ -77,7 +77,7 @@ void GrantKeeper::RemoveForgotten() {
 
 void GrantKeeper::LookAtSpace() {
   looked_at_space_ = SystemClock().Now();
-  space_.Within(os::UntilBeat(kSpaceLook));
+  space_.RingWithin(os::UntilBeat(kSpaceLook));
   if (!binder_->AnyBound()) return;
   at_.workers.Run([binder = binder_, containers = ContainersDirectories(config_),
                    tell = mailbox_.Bind(&GrantKeeper::SpaceSeen)] {
@@ -87,7 +87,7 @@ void GrantKeeper::LookAtSpace() {
 }
 
 // A container that fills its directory again at once is not told each minute.
-void GrantKeeper::SpaceSeen(const GrantSpace::Seen& seen, size_t stuck) {
+void GrantKeeper::SpaceSeen(const GrantSpace::SpaceReport& seen, size_t stuck) {
   using http::Metric;
   at_.metrics.Set(Metric::kVgpuDirectoryBytes, {}, static_cast<double>(seen.bytes));
   at_.metrics.Set(Metric::kVgpuLeftovers, {}, static_cast<double>(stuck));

@@ -66,7 +66,7 @@ class GrantKeeper {
 
  private:
   bool MatchesAny() const;
-  void SpaceSeen(const GrantSpace::Seen& seen, size_t stuck);
+  void SpaceSeen(const GrantSpace::SpaceReport& seen, size_t stuck);
   void RemoveOldLibraries();
 
   const Surroundings at_;

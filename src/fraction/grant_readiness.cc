@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-GrantReadiness::Findings GrantReadiness::Look(config::Resource& resource, const os::Root& root) {
+GrantReadiness::Findings GrantReadiness::CheckFiles(config::Resource& resource,
+                                                    const os::Root& root) {
   Findings findings;
   auto& fractions = resource.rendering.fractions;
   if (fractions && FindLibraryAnew(root, *fractions)) {
@@ -20,12 +21,13 @@ GrantReadiness::Findings GrantReadiness::Look(config::Resource& resource, const 
   if (const Status checked = fractions ? CheckGrants(root, *fractions) : Status(); !checked) {
     findings.obstacle = checked.error();
   }
-  Tell(resource.name, findings.obstacle);
+  ReportObstacle(resource.name, findings.obstacle);
   WarnOfMounts(resource, root);
   return findings;
 }
 
-void GrantReadiness::Tell(const std::string& resource, const std::optional<Error>& obstacle) {
+void GrantReadiness::ReportObstacle(const std::string& resource,
+                                    const std::optional<Error>& obstacle) {
   std::optional<Error> trouble;
   if (obstacle) trouble = Error{obstacle->reason, resource + ": " + obstacle->message};
   if (trouble == trouble_) return;

@@ -24,12 +24,12 @@ class GrantReadiness {
     bool other_library = false;       // `resource` names another file as the library now
   };
   // Looks at the node's files; a library that a rule finds is found anew.
-  Findings Look(config::Resource& resource, const os::Root& root);
+  Findings CheckFiles(config::Resource& resource, const os::Root& root);
   // The obstacle that was last found; the text names the resource.
   const std::optional<Error>& trouble() const { return trouble_; }
 
  private:
-  void Tell(const std::string& resource, const std::optional<Error>& obstacle);
+  void ReportObstacle(const std::string& resource, const std::optional<Error>& obstacle);
   void WarnOfMounts(const config::Resource& resource, const os::Root& root);
 
   http::Metrics& metrics_;

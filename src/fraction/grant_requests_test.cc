@@ -46,7 +46,7 @@ TEST_F(GrantRequestsTest, WhoBeginsToListenIsToldOfWhatWasBoundBefore) {
   const auto next = NewBinder();
   const std::string what =
       "uid-1 app has " + Chosen(1, 300, 30) + ";, fitted: " + Chosen(1, 300, 30) + ";";
-  context_->events.SetFormer([&] { return next->Former(); });
+  context_->events.SetFormer([&] { return next->FormerContainers(); });
   EXPECT_EQ(std::exchange(told_, {}), std::vector<std::string>{what});
   context_->events.SetListener(nullptr);
   Listen();

@@ -28,7 +28,7 @@ class GrantRequestsTest : public GrantBinderTest {
   void Listen() {
     BindEvents::Listener listener;
     listener.bound = [this](const BoundContainer& bound) {
-      const HamiProtocol::Given given = HamiProtocol::GivenOf(bound, hami::kNvidia);
+      const HamiProtocol::BoundEntry given = HamiProtocol::BoundEntryOf(bound, hami::kNvidia);
       told_.push_back(fmt::format("{} {} has {}{}{}", given.pod_uid, given.container,
                                   hami::EncodePodDevices(std::vector<hami::Entry>{given.entry}),
                                   given.less.empty() ? "" : ", less: " + given.less,

@@ -23,20 +23,20 @@ namespace {
 constexpr uint64_t kMebibyte = 1 << 20;
 
 os::TreeSize Measure(const std::string& directory) {
-  return os::MeasureTree(directory, {.entries = Space::kMostFiles,
-                                     .depth = Space::kDeepest,
-                                     .until = SystemClock().Now() + Space::kLook});
+  return os::MeasureTree(directory, {.entries = SpaceUse::kMostFiles,
+                                     .depth = SpaceUse::kDeepest,
+                                     .until = SystemClock().Now() + SpaceUse::kLook});
 }
 
 bool IsTooMuch(const os::TreeSize& size) {
   const bool untold = !size.whole && size.whole.error().reason != Reason::kTimedOut;
-  return size.bytes > Space::kMost || untold;
+  return size.bytes > SpaceUse::kMost || untold;
 }
 
 std::string TooMuch(const os::TreeSize& size) {
-  if (size.bytes <= Space::kMost) return size.whole.error().message;
+  if (size.bytes <= SpaceUse::kMost) return size.whole.error().message;
   return fmt::format("{} MiB in {} where {} MiB may be", size.bytes / kMebibyte,
-                     Count(size.entries, "file"), Space::kMost / kMebibyte);
+                     Count(size.entries, "file"), SpaceUse::kMost / kMebibyte);
 }
 
 // Whether it is a file of the size that a region has. HAMi-core's is smaller than ours. What lies
@@ -63,7 +63,7 @@ bool IsMountPoint(const os::Fd& directory, const char* name) {
 
 }  // namespace
 
-Space KeepSmall(const std::string& directory, const std::set<std::string>& regions) {
+SpaceUse TrimDirectory(const std::string& directory, const std::set<std::string>& regions) {
   const os::Fd top = os::OpenDirectory(directory, 0777);  // as it was made
   if (!top.valid() && errno == ENOENT) return {};
   if (!top.valid()) return {.cut = SystemError("it cannot be looked into", errno).message};
@@ -75,14 +75,15 @@ Space KeepSmall(const std::string& directory, const std::set<std::string>& regio
   }
   // The runtime mounts the library over it: without it the container has no library any more.
   if (IsMountPoint(top, kLibraryFile)) keep.insert(kLibraryFile);
-  const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + Space::kCut);
+  const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + SpaceUse::kCut);
   const std::string done = emptied ? "all but the limiting library's own file was removed"
                                    : "not all of it could be removed: " + emptied.error().message;
   const os::TreeSize left = Measure(directory);
   return {.bytes = left.bytes + left.own, .cut = fmt::format("{}; {}", TooMuch(size), done)};
 }
 
-std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& containers) {
+std::optional<GrantSpace::SpaceReport> GrantSpace::CheckDirectories(
+    const std::set<std::string>& containers) {
   const auto directories = Directories();
   const std::set<std::string> aside = AsideIn(containers);
   std::string first;
@@ -94,17 +95,18 @@ std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& co
     });
     first = next_;
   }
-  Seen seen;
+  SpaceReport seen;
   const Steady until = SystemClock().Now() + kWhole;
   auto at = directories.lower_bound(first);
   for (size_t i = 0; i < directories.size() && SystemClock().Now() < until; ++i, ++at) {
     if (at == directories.end()) at = directories.begin();
-    if (!Begin(at->first)) continue;
+    if (!ClaimDirectory(at->first)) continue;
     SetNext(at->first);
-    if (auto cut = LookAt(at->first, at->second)) seen.cuts.push_back(*std::move(cut));
+    if (auto cut = CheckDirectory(at->first, at->second)) seen.cuts.push_back(*std::move(cut));
   }
   for (const std::string& path : aside) {
-    if (SystemClock().Now() < until && Begin(path)) End(path, Measure(path).bytes);
+    if (SystemClock().Now() < until && ClaimDirectory(path))
+      ReturnDirectory(path, Measure(path).bytes);
   }
   const MutexLock lock(mutex_);
   for (const auto& [path, bytes] : bytes_) seen.bytes += bytes;
@@ -112,7 +114,7 @@ std::optional<GrantSpace::Seen> GrantSpace::Look(const std::set<std::string>& co
 }
 
 // False: another thread is at it.
-bool GrantSpace::Begin(const std::string& directory) {
+bool GrantSpace::ClaimDirectory(const std::string& directory) {
   const MutexLock lock(mutex_);
   return looked_at_.insert(directory).second;
 }
@@ -123,16 +125,16 @@ void GrantSpace::SetNext(const std::string& directory) {
   next_ = directory + '\0';
 }
 
-void GrantSpace::End(const std::string& directory, uint64_t bytes) {
+void GrantSpace::ReturnDirectory(const std::string& directory, uint64_t bytes) {
   const MutexLock lock(mutex_);
   looked_at_.erase(directory);
   bytes_[directory] = bytes;
 }
 
-std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
-                                                  const Owned& owned) {
-  Space space = KeepSmall(directory, owned.regions);
-  End(directory, space.bytes);
+std::optional<GrantSpace::Cut> GrantSpace::CheckDirectory(const std::string& directory,
+                                                          const ContainerDirectory& owned) {
+  SpaceUse space = TrimDirectory(directory, owned.regions);
+  ReturnDirectory(directory, space.bytes);
   if (!space.cut) return std::nullopt;
   return Cut{.grant = owned.grant,
              .record = owned.record,
@@ -141,14 +143,14 @@ std::optional<GrantSpace::Cut> GrantSpace::LookAt(const std::string& directory,
 }
 
 // A container whose grant was given anew has both regions.
-std::map<std::string, GrantSpace::Owned> GrantSpace::Directories() {
-  std::map<std::string, Owned> directories;
+std::map<std::string, GrantSpace::ContainerDirectory> GrantSpace::Directories() {
+  std::map<std::string, ContainerDirectory> directories;
   const auto grants = store_.Grants();
   if (!grants) return directories;
   for (const std::string& grant : *grants) {
     const auto record = store_.Find(grant);
     if (!record || *record == nullptr || !IsOwnDirectory(**record, grant)) continue;
-    Owned& owned = directories[root_.Path((*record)->directory)];
+    ContainerDirectory& owned = directories[root_.Path((*record)->directory)];
     owned.regions.insert(RegionNameOf(grant));
     owned.grant = grant;
     owned.record = *record;

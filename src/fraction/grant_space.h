@@ -18,7 +18,7 @@
 
 namespace tessera {
 
-struct Space {
+struct SpaceUse {
   static constexpr uint64_t kMost = uint64_t{16} << 20;  // bytes
   static constexpr size_t kMostFiles = 10'000;
   static constexpr int kDeepest = 8;       // directories in one another
@@ -30,7 +30,7 @@ struct Space {
   std::optional<std::string> cut{};
 };
 // `regions`: the names of the files that are kept, at their own size.
-Space KeepSmall(const std::string& directory, const std::set<std::string>& regions);
+SpaceUse TrimDirectory(const std::string& directory, const std::set<std::string>& regions);
 
 // Several threads may look at once: a container that writes one file for long, or lists its
 // directory slowly, holds up who cuts that one back. The others' are taken up by the next look.
@@ -47,7 +47,7 @@ class GrantSpace {
     std::string directory;  // as the node has it
     std::string what;
   };
-  struct Seen {
+  struct SpaceReport {
     std::vector<Cut> cuts{};
     uint64_t bytes = 0;  // of all, by the last look at each
   };
@@ -57,21 +57,21 @@ class GrantSpace {
 
   // At the directories of all grants but those that another thread is at, and at what was put aside
   // (leftovers.h) in these. Nothing where kMostHeld threads are at it.
-  std::optional<Seen> Look(const std::set<std::string>& containers);
+  std::optional<SpaceReport> CheckDirectories(const std::set<std::string>& containers);
 
  private:
   // The regions of each directory that a container writes in, and one of its grants.
-  struct Owned {
+  struct ContainerDirectory {
     std::set<std::string> regions;
     std::string grant;
     BindingRecordPtr record;
     std::string directory;  // as the node has it
   };
-  std::map<std::string, Owned> Directories();
-  std::optional<Cut> LookAt(const std::string& directory, const Owned& owned);
-  bool Begin(const std::string& directory);
+  std::map<std::string, ContainerDirectory> Directories();
+  std::optional<Cut> CheckDirectory(const std::string& directory, const ContainerDirectory& owned);
+  bool ClaimDirectory(const std::string& directory);
   void SetNext(const std::string& directory);
-  void End(const std::string& directory, uint64_t bytes);
+  void ReturnDirectory(const std::string& directory, uint64_t bytes);
 
   BindingStore& store_;
   const os::Root& root_;

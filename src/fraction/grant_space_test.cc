@@ -40,7 +40,7 @@ class GrantSpaceTest : public GrantBinderTest {
     ASSERT_TRUE(os::ReplaceFile(In(name), std::string(bytes, 'x')));
   }
   Names There() const { return os::ListDirectory(own_).value_or(Names{"nothing"}); }
-  std::string Cut() const { return KeepSmall(own_, {kRegion}).cut.value_or("nothing"); }
+  std::string Cut() const { return TrimDirectory(own_, {kRegion}).cut.value_or("nothing"); }
   uint64_t SizeOf(const std::string& name) const {
     struct stat info{};
     EXPECT_EQ(stat(In(name).c_str(), &info), 0);
@@ -55,7 +55,7 @@ class GrantSpaceTest : public GrantBinderTest {
 TEST_F(GrantSpaceTest, WhatIsSmallIsLeftAlone) {
   Write("log", 15 * kMiB);
   ASSERT_TRUE(os::MakeDirectories(In("a/b"), 0755));
-  const Space space = KeepSmall(own_, {kRegion});
+  const SpaceUse space = TrimDirectory(own_, {kRegion});
   EXPECT_EQ(space.cut, std::nullopt);
   EXPECT_GE(space.bytes, 15 * kMiB);
   EXPECT_EQ(There(), (Names{kRegion, "a", "log"}));
@@ -192,7 +192,7 @@ TEST_F(GrantSpaceTest, AContainerThatHoldsAFileKeepsNoOthersDirectoryFromBeingCu
   std::optional<os::HeldFile> held(std::in_place, In("log"));
   if (!held->is_held()) GTEST_SKIP() << "this user may not let a write wait";
 
-  std::vector<std::optional<GrantSpace::Seen>> seen(2);
+  std::vector<std::optional<GrantSpace::SpaceReport>> seen(2);
   std::vector<std::thread> looks;
   looks.reserve(seen.size());
   for (auto& one : seen) looks.emplace_back([&] { one = binder_->LookAtSpace(); });

@@ -33,7 +33,7 @@ Result<GrantedByResource> GrantTally::CountAll() {
       of_resource.AddShares(grant.pod_uid, grant.ids, grant.ids, (*record)->parts);
     } else if (!of_resource.HasPod(grant.pod_uid, grant.resource)) {
       of_resource.AddPod(grant.pod_uid, grant.resource,
-                         UsageOf(placement, context_->pods.Find(grant.pod_uid).get()));
+                         UsageOfPlacement(placement, context_->pods.Find(grant.pod_uid).get()));
     }
   }
   for (const auto& [resource, of_resource] : taken) {

@@ -43,13 +43,13 @@ TEST_F(GrantTallyTest, APodThatWasDecidedAsAWholeCountsSo) {
   BindingStore records(directory_ + "/state");
   for (const char* name : {kOne, kOther}) {
     const auto lock = records.Lock();
-    auto prepared = records.Prepare(name, std::make_shared<const BindingRecord>(BindingRecord{
-                                              .resource = kGpu,
-                                              .pod_uid = "uid-1",
-                                              .container = name == kOne ? "init" : "app",
-                                              .directory = "/d",
-                                              .parts = {{Gpu(0), 300, 30}},
-                                              .placement = placement}));
+    auto prepared = records.StageRecord(name, std::make_shared<const BindingRecord>(BindingRecord{
+                                                  .resource = kGpu,
+                                                  .pod_uid = "uid-1",
+                                                  .container = name == kOne ? "init" : "app",
+                                                  .directory = "/d",
+                                                  .parts = {{Gpu(0), 300, 30}},
+                                                  .placement = placement}));
     ASSERT_TRUE(prepared && records.Add({&*prepared, 1}).at(0));
     Hold("uid-1", name == kOne ? "init" : "app", {Share(0, 0)}, AnswerNaming(name));
   }

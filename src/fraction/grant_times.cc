@@ -60,7 +60,7 @@ bool IsLately(uint64_t at, uint64_t now) {
 void GrantTimes::Add(const std::string& grant, const std::string& directory,
                      const std::string& file, const std::vector<std::string>& devices) {
   if (regions_.contains(grant)) return;
-  Followed region{.file = FollowedRegion::Open(directory, file, visits_), .devices = {}};
+  TrackedRegion region{.file = FollowedRegion::Open(directory, file, visits_), .devices = {}};
   if (!region.file.valid()) return LeaveOut(grant, devices);
   unknown_.erase(grant);
   for (size_t place = 0; place < devices.size() && place < limiter::kMaxDevices; ++place) {
@@ -103,7 +103,7 @@ uint64_t GrantTimes::ReadLatest(const FollowedRegion& file, size_t place, Device
   return passed * device.shown / 100;
 }
 
-void GrantTimes::Read(Followed& region, uint64_t now, uint64_t passed) {
+void GrantTimes::ReadRegion(TrackedRegion& region, uint64_t now, uint64_t passed) {
   for (size_t place = 0; place < region.devices.size(); ++place) {
     Device& device = region.devices[place];
     device.latest = ReadLatest(region.file, place, device, now, passed);
@@ -117,7 +117,7 @@ void GrantTimes::Read(Followed& region, uint64_t now, uint64_t passed) {
   }
 }
 
-Duration GrantTimes::Tell(uint64_t now) {
+Duration GrantTimes::UpdateRegions(uint64_t now) {
   constexpr auto kEvery = static_cast<uint64_t>(std::chrono::nanoseconds(kShared).count());
   if (told_at_ == 0 || now - told_at_ >= kEvery) TellOthers(now);
   if (!is_any_shared_ && !calibrations_.is_busy()) return kAlone;
@@ -167,7 +167,7 @@ void GrantTimes::TellOthers(uint64_t now) {
   std::map<std::string, uint64_t> sums;
   std::map<std::string, int> active;
   for (auto& [grant, region] : regions_) {
-    Read(region, now, passed);
+    ReadRegion(region, now, passed);
     for (const Device& device : region.devices) {
       sums[device.uuid] += device.latest;
       if (IsLately(device.active, now)) ++active[device.uuid];

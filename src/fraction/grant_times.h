@@ -39,7 +39,7 @@ class GrantTimes {
   // Reads what each container was charged since the last time, and tells the others; and has
   // kernels calibrated. How long until the next time: shorter while containers share a GPU. `now`:
   // ns of the monotonic clock.
-  Duration Tell(uint64_t now);
+  Duration UpdateRegions(uint64_t now);
 
   static constexpr Duration kShared{100};
   static constexpr Duration kAlone{1'000};
@@ -56,11 +56,11 @@ class GrantTimes {
     uint64_t shown = 0;       // and what: percent
     bool is_shown = true;     // as busy with it, to HAMi's monitor
   };
-  struct Followed {
+  struct TrackedRegion {
     FollowedRegion file;
     std::vector<Device> devices;  // by place
   };
-  static void Read(Followed& region, uint64_t now, uint64_t passed);
+  static void ReadRegion(TrackedRegion& region, uint64_t now, uint64_t passed);
   static uint64_t ReadLatest(const FollowedRegion& file, size_t place, Device& device, uint64_t now,
                              uint64_t passed);
   void TellOthers(uint64_t now);
@@ -69,7 +69,7 @@ class GrantTimes {
   Calibrations::Gpus Gpus(uint64_t now) const;
 
   const std::shared_ptr<RegionVisits> visits_;
-  std::map<std::string, Followed> regions_;
+  std::map<std::string, TrackedRegion> regions_;
   std::map<std::string, std::vector<std::string>> unknown_;  // GPUs of regions that none follows
   uint64_t told_at_ = 0;
   uint64_t checked_at_ = 0;

@@ -20,7 +20,7 @@ class GrantTimesTest : public RegionTest {
     times_.Add(grant, directory_, FileOf(grant), devices);
     return region;
   }
-  Duration Tell(uint64_t at_ms) { return times_.Tell(at_ms * kMs); }
+  Duration Tell(uint64_t at_ms) { return times_.UpdateRegions(at_ms * kMs); }
 
   // A process is shown to have so much of the first device.
   static void Show(Region& region, size_t slot, uint64_t percent, uint64_t at_ms) {

@@ -38,7 +38,7 @@ GrantTimesThread::~GrantTimesThread() {
 void GrantTimesThread::Add(const std::string& grant, const std::string& directory,
                            const std::string& file, const std::vector<std::string>& devices) {
   const MutexLock lock(state_->mutex);
-  Known& known = state_->known[grant];
+  TrackedGrant& known = state_->known[grant];
   known.directory = directory;
   known.file = file;
   known.devices = devices;
@@ -52,7 +52,7 @@ void GrantTimesThread::Remove(const std::string& grant) {
 }
 
 void GrantTimesThread::Put(Order order) {
-  state_->turn->orders.push_back(std::move(order));
+  state_->worker->orders.push_back(std::move(order));
   state_->changed.notify_all();
   const Status begun = Begin(state_);
   if (!begun) log::Warn(kMissed, begun.error());
@@ -61,7 +61,8 @@ void GrantTimesThread::Put(Order order) {
       "a container can keep others of its node from being told of their times");
 }
 
-GrantTimesThread::Order GrantTimesThread::OrderOf(const std::string& grant, const Known& known) {
+GrantTimesThread::Order GrantTimesThread::OrderOf(const std::string& grant,
+                                                  const TrackedGrant& known) {
   if (known.left_out_until) {
     return [=, devices = known.devices](GrantTimes& times) { times.LeaveOut(grant, devices); };
   }
@@ -70,20 +71,21 @@ GrantTimesThread::Order GrantTimesThread::OrderOf(const std::string& grant, cons
 }
 
 Status GrantTimesThread::Begin(const std::shared_ptr<State>& state) {
-  Turn& turn = *state->turn;
-  if (turn.is_begun) return {};
-  TRY(os::StartThread([state, turn = state->turn] { Run(state, turn); }));
-  turn.is_begun = true;
+  Worker& worker = *state->worker;
+  if (worker.is_begun) return {};
+  TRY(os::StartThread([state, worker = state->worker] { Run(state, worker); }));
+  worker.is_begun = true;
   return {};
 }
 
-void GrantTimesThread::Run(const std::shared_ptr<State>& state, const std::shared_ptr<Turn>& turn) {
-  GrantTimes times(turn->visits);
+void GrantTimesThread::Run(const std::shared_ptr<State>& state,
+                           const std::shared_ptr<Worker>& worker) {
+  GrantTimes times(worker->visits);
   Duration next{0};
   MutexLock lock(state->mutex);
-  turn->thread = gettid();
+  worker->thread = gettid();
   const auto is_wanted = [&]() TESSERA_REQUIRES(state->mutex) {
-    return state->ends || turn->is_over || !turn->orders.empty();
+    return state->ends || worker->is_over || !worker->orders.empty();
   };
   while (true) {
     if (times.empty()) {
@@ -91,23 +93,23 @@ void GrantTimesThread::Run(const std::shared_ptr<State>& state, const std::share
     } else {
       state->changed.wait_for(lock, next, is_wanted);
     }
-    if (state->ends || turn->is_over) return;
-    const std::vector<Order> orders = std::exchange(turn->orders, {});
+    if (state->ends || worker->is_over) return;
+    const std::vector<Order> orders = std::exchange(worker->orders, {});
     lock.unlock();
     for (const Order& order : orders) order(times);
-    if (!times.empty()) next = times.Tell(MonotonicNs());
-    turn->visits->Leave();
+    if (!times.empty()) next = times.UpdateRegions(MonotonicNs());
+    worker->visits->LeaveRegion();
     lock.lock();
   }
 }
 
 // Where it waits for something, not for a processor; empty: nowhere.
-std::string GrantTimesThread::WaitsAt(const Turn& turn) {
-  std::string path = turn.visits->Where();
+std::string GrantTimesThread::WaitsAt(const Worker& worker) {
+  std::string path = worker.visits->CurrentRegion();
   if (path.empty()) return "";
-  const std::vector<std::string> stat = os::StatOf(fmt::format("self/task/{}", turn.thread));
+  const std::vector<std::string> stat = os::StatOf(fmt::format("self/task/{}", worker.thread));
   const bool runs = stat.empty() || stat[0] == "R";
-  return runs || turn.visits->Where() != path ? "" : path;
+  return runs || worker.visits->CurrentRegion() != path ? "" : path;
 }
 
 void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
@@ -121,7 +123,7 @@ void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
     state->changed.wait_for(lock, look,
                             [&]() TESSERA_REQUIRES(state->mutex) { return state->ends; });
     if (state->ends) return;
-    waits.push_back(WaitsAt(*state->turn));
+    waits.push_back(WaitsAt(*state->worker));
     if (waits.size() > kLooks) waits.pop_front();
     std::map<std::string, int> times;
     int total = 0;
@@ -142,7 +144,7 @@ void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
 
 void GrantTimesThread::Replace(const std::shared_ptr<State>& state, const std::string& path,
                                Duration left_out) {
-  const std::shared_ptr<Turn> former = std::exchange(state->turn, std::make_shared<Turn>());
+  const std::shared_ptr<Worker> former = std::exchange(state->worker, std::make_shared<Worker>());
   former->is_over = true;
   former->visits->Stop();
   state->changed.notify_all();
@@ -156,7 +158,7 @@ void GrantTimesThread::Replace(const std::shared_ptr<State>& state, const std::s
           "how long others had them, for a while",
           {{"region", path}, {"time", FormatDuration(known.left_out)}});
     }
-    state->turn->orders.push_back(OrderOf(grant, known));
+    state->worker->orders.push_back(OrderOf(grant, known));
   }
   const Status begun = Begin(state);
   if (!begun) log::Warn(kMissed, begun.error());
@@ -167,7 +169,7 @@ void GrantTimesThread::TakeIn(const std::shared_ptr<State>& state) {
   for (auto& [grant, known] : state->known) {
     if (!known.left_out_until || now < *known.left_out_until || !known.held.expired()) continue;
     known.left_out_until.reset();
-    state->turn->orders.push_back(OrderOf(grant, known));
+    state->worker->orders.push_back(OrderOf(grant, known));
     state->changed.notify_all();
   }
 }

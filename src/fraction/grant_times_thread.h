@@ -43,35 +43,35 @@ class GrantTimesThread {
  private:
   using Order = std::function<void(GrantTimes&)>;
   // What one thread does, which owns it, until it is over. Under the state's mutex.
-  struct Turn {
+  struct Worker {
     const std::shared_ptr<RegionVisits> visits = std::make_shared<RegionVisits>();
     std::vector<Order> orders;  // that it has not followed yet
     pid_t thread = 0;
     bool is_begun = false;
     bool is_over = false;
   };
-  struct Known {
+  struct TrackedGrant {
     std::string directory;
     std::string file;
     std::vector<std::string> devices;
     std::optional<Steady> left_out_until{};
-    Duration left_out{};         // the last time
-    std::weak_ptr<Turn> held{};  // by this one: its thread, until it comes back
+    Duration left_out{};           // the last time
+    std::weak_ptr<Worker> held{};  // by this one: its thread, until it comes back
   };
   // Shared with the threads, which may wait for a disk when this object ends.
   struct State {
     Mutex mutex;
     std::condition_variable_any changed;
-    std::map<std::string, Known> known TESSERA_GUARDED_BY(mutex){};  // by grant
-    std::shared_ptr<Turn> turn TESSERA_GUARDED_BY(mutex) = std::make_shared<Turn>();
+    std::map<std::string, TrackedGrant> known TESSERA_GUARDED_BY(mutex){};  // by grant
+    std::shared_ptr<Worker> worker TESSERA_GUARDED_BY(mutex) = std::make_shared<Worker>();
     bool ends TESSERA_GUARDED_BY(mutex) = false;
   };
 
-  static Order OrderOf(const std::string& grant, const Known& known);
+  static Order OrderOf(const std::string& grant, const TrackedGrant& known);
   static Status Begin(const std::shared_ptr<State>& state) TESSERA_REQUIRES(state->mutex);
-  static void Run(const std::shared_ptr<State>& state, const std::shared_ptr<Turn>& turn);
+  static void Run(const std::shared_ptr<State>& state, const std::shared_ptr<Worker>& worker);
   static void Watch(const std::shared_ptr<State>& state, Duration look, Duration left_out);
-  static std::string WaitsAt(const Turn& turn);
+  static std::string WaitsAt(const Worker& worker);
   static void Replace(const std::shared_ptr<State>& state, const std::string& path,
                       Duration left_out) TESSERA_REQUIRES(state->mutex);
   static void TakeIn(const std::shared_ptr<State>& state) TESSERA_REQUIRES(state->mutex);

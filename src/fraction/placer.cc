@@ -30,22 +30,22 @@ Status CheckDevices(const Offer& offer, std::span<const Fraction> parts) {
 
 }  // namespace
 
-void Placer::Begin(HeldGrantsPtr held, Records records, Pods pods) {
+void Placer::StartBatch(HeldGrantsPtr held, Records records, Pods pods) {
   held_ = std::move(held);
   records_ = std::move(records);
   pods_ = std::move(pods);
 }
 
-void Placer::End() {
+void Placer::EndBatch() {
   held_ = nullptr;
   records_.clear();
   pods_.clear();
   decided_.clear();
-  taken_.reset();
+  used_capacity_.reset();
 }
 
-Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& held,
-                                       const Pods& pods) {
+Result<Placer::Decision> Placer::Decide(const Binding& binding, const HeldGrant& held,
+                                        const Pods& pods) {
   if (!IsGrantName(held.name)) {
     return Fail(Reason::kGrantUnknown, "{}: kubelet's checkpoint has a grant named {}",
                 held.resource, Brief(held.name));
@@ -56,7 +56,7 @@ Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& 
     const bool pod = record->pod_uid == held.pod_uid || IsPodName(record->pod_uid);
     const bool same =
         record->resource == held.resource && pod && record->container == held.container;
-    if (same) return Decided{.record = TRY(StartedAgain(binding, held, record))};
+    if (same) return Decision{.record = TRY(StartedAgain(binding, held, record))};
     return Fail(Reason::kGrantUnknown,
                 "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
                 record->container, record->pod_uid, held.container, held.pod_uid);
@@ -74,8 +74,8 @@ Result<Placer::Decided> Placer::Decide(const Binding& binding, const HeldGrant& 
   const auto record = std::make_shared<const BindingRecord>(
       TRY(by_request ? RecordOfRequest(binding, held, pods) : RecordOfShares(binding, held)));
   decided_[held.name] = record;
-  if (taken_) Count(held, record);
-  return Decided{.record = record, .is_new = true};
+  if (used_capacity_) Count(held, record);
+  return Decision{.record = record, .is_new = true};
 }
 
 Result<BindingRecordPtr> Placer::Find(const std::string& grant) const {
@@ -107,9 +107,9 @@ Result<BindingRecordPtr> Placer::StartedAgain(const Binding& binding, const Held
                                               BindingRecordPtr record) {
   const PodPtr pod = record->placement.empty() ? nullptr : PodOf(record->pod_uid);
   if (pod == nullptr || !HasEnded(*pod, record->container)) return record;
-  TRY(CheckCapacity(binding, held, UsageOf(record->placement, nullptr), true));
+  TRY(CheckCapacity(binding, held, UsageOfPlacement(record->placement, nullptr), true));
   outdated_[record->pod_uid] = pod;
-  taken_.reset();
+  used_capacity_.reset();
   return record;
 }
 
@@ -151,9 +151,10 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
   const kube::Pod& pod = *found->second;
   const BindingRecordPtr former = TRY(FormerRecord(held.pod_uid, held.resource));
   auto [placement, fitted] = former == nullptr ? TRY(PlacementFor(binding, pod))
-                                               : OfWhom{former->placement, former->fitted};
+                                               : ChosenPlacement{former->placement, former->fitted};
   // All of it, whatever is said to have ended: nothing of it has begun.
-  if (former == nullptr) TRY(CheckCapacity(binding, held, UsageOf(placement, nullptr), false));
+  if (former == nullptr)
+    TRY(CheckCapacity(binding, held, UsageOfPlacement(placement, nullptr), false));
   const auto own = std::ranges::find(placement, held.container, &PlacedContainer::name);
   if (own == placement.end()) {
     return Fail(Reason::kBadDecision, "pod {}/{}: nothing was chosen for container {}",
@@ -178,17 +179,18 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
   return record;
 }
 
-Result<Placer::OfWhom> Placer::PlacementFor(const Binding& binding, const kube::Pod& pod) {
+Result<Placer::ChosenPlacement> Placer::PlacementFor(const Binding& binding, const kube::Pod& pod) {
   const FractionRules& fractions = *binding.rendering.fractions;
   const RequestRules rules = RulesOf(binding.offer.resource, *fractions.requests);
   const std::vector<DeviceCapacity> capacities = CapacitiesOf(binding.offer, fractions);
   if (!TRY(IsToBeFitted(binding, pod)))
-    return OfWhom{TRY(hami::ReadPlacement(pod, *fractions.requests->vendor, rules, capacities))};
+    return ChosenPlacement{
+        TRY(hami::ReadPlacement(pod, *fractions.requests->vendor, rules, capacities))};
   SharesByContainer shares;
   for (const HeldGrant* held : held_->OfPod(pod.KubeletUid())) {
     if (held->resource == binding.offer.resource) shares[held->container] = held->ids;
   }
-  return OfWhom{TRY(FitPlacement(pod, rules, capacities, shares)), true};
+  return ChosenPlacement{TRY(FitPlacement(pod, rules, capacities, shares)), true};
 }
 
 // What stands on a pod that was fitted is what it has of another resource.
@@ -245,8 +247,8 @@ Status Placer::CheckCapacity(const Binding& binding, const HeldGrant& mine,
 
 // What all have of each device: as it was decided for their pods as a whole, or share by share.
 const UsedCapacity& Placer::UsedNow(const Binding& binding) {
-  if (taken_ && of_ == &binding.offer) return *taken_;
-  taken_.emplace();
+  if (used_capacity_ && of_ == &binding.offer) return *used_capacity_;
+  used_capacity_.emplace();
   of_ = &binding.offer;
   std::map<std::string, Usage> former = std::exchange(usages_, {});
   std::vector<std::pair<const HeldGrant*, Error>> unknown;
@@ -267,16 +269,16 @@ const UsedCapacity& Placer::UsedNow(const Binding& binding) {
   }
   for (const auto& [held, why] : unknown) CountUnknown(binding, *held, why);
   for (const HeldGrant* held : foreign) CountForeign(binding, *held);
-  return *taken_;
+  return *used_capacity_;
 }
 
 // A placement is of the pod that its record names, whoever is said to hold it by now.
 void Placer::Count(const HeldGrant& held, const BindingRecordPtr& record) {
   if (record->placement.empty()) {
-    taken_->AddShares(held.pod_uid, held.ids, record->ids.empty() ? held.ids : record->ids,
-                      record->parts);
-  } else if (!taken_->HasPod(record->pod_uid, held.resource)) {
-    taken_->AddPod(record->pod_uid, held.resource, UsageOfPod(held.name, record));
+    used_capacity_->AddShares(held.pod_uid, held.ids, record->ids.empty() ? held.ids : record->ids,
+                              record->parts);
+  } else if (!used_capacity_->HasPod(record->pod_uid, held.resource)) {
+    used_capacity_->AddPod(record->pod_uid, held.resource, UsageOfPod(held.name, record));
   }
 }
 
@@ -284,7 +286,7 @@ const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const BindingR
   const PodPtr pod = StateOf(record->pod_uid);
   Usage& known = usages_[grant];
   if (known.record == record && known.pod == pod) return known.usage;
-  return (known = {record, pod, UsageOf(record->placement, pod.get())}).usage;
+  return (known = {record, pod, UsageOfPlacement(record->placement, pod.get())}).usage;
 }
 
 // Of a pod whose containers another plugin has served: by what the scheduler wrote. What is
@@ -292,22 +294,24 @@ const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const BindingR
 void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
   const FractionRules& fractions = *binding.rendering.fractions;
   const bool ours = fractions.requests && held.resource == binding.offer.resource;
-  if (!ours || taken_->HasPod(held.pod_uid, held.resource)) return;
+  if (!ours || used_capacity_->HasPod(held.pod_uid, held.resource)) return;
   const PodPtr pod = PodOf(held.pod_uid);
   if (pod == nullptr) return;
   const auto placement = hami::ReadPlacement(*pod, *fractions.requests->vendor,
                                              RulesOf(binding.offer.resource, *fractions.requests),
                                              CapacitiesOf(binding.offer, fractions));
-  if (placement) taken_->AddPod(held.pod_uid, held.resource, UsageOf(*placement, pod.get()));
+  if (placement)
+    used_capacity_->AddPod(held.pod_uid, held.resource, UsageOfPlacement(*placement, pod.get()));
 }
 
 // Of a container whose record cannot be read: what Allocate promised it, or else nobody knows how
 // much, of the capacities that kubelet took its ids of and of those that were chosen for its pod.
 void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
-  if (taken_->HasPod(held.pod_uid, held.resource)) return;
+  if (used_capacity_->HasPod(held.pod_uid, held.resource)) return;
   const FractionRules& fractions = *binding.rendering.fractions;
   const auto add = [&](const std::string& device) {
-    taken_->AddUnknown(device, fmt::format("what container {} of pod {} has of it is not known: {}",
+    used_capacity_->AddUnknown(device,
+                               fmt::format("what container {} of pod {} has of it is not known: {}",
                                            held.container, held.pod_uid, why.message));
   };
   if (held.parts && held.matched && fractions.own_library) {
@@ -315,7 +319,7 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
     for (const Fraction& part : *held.parts) add(part.device);
     return;
   }
-  if (held.parts) return taken_->AddShares(held.pod_uid, held.ids, held.ids, *held.parts);
+  if (held.parts) return used_capacity_->AddShares(held.pod_uid, held.ids, held.ids, *held.parts);
   for (const std::string& id : held.ids) add(DeviceOfShare(id));
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !fractions.requests)) return;

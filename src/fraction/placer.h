@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides what a container gets by its late grant (grant/fraction.h): what Allocate promised it, or
 // what its pod asks for and its scheduler chose, as far as there is room beside what others hold.
-// A turn has one state of all that: what was decided in it counts for what is decided after. No
-// I/O: the turn begins with what is held, recorded and known of pods. Owned by GrantBinder; one
+// A batch has one state of all that: what was decided in it counts for what is decided after. No
+// I/O: the batch begins with what is held, recorded and known of pods. Owned by GrantBinder; one
 // thread at a time.
 #pragma once
 
@@ -43,18 +43,18 @@ class Placer {
   // not known.
   using Records = std::map<std::string, Result<BindingRecordPtr>>;
 
-  // A turn begins, with what containers hold by now, and the pods that they and their records name;
-  // null: one is not known.
-  void Begin(HeldGrantsPtr held, Records records, Pods pods);
-  struct Decided {
+  // A batch begins, with what containers hold by now, and the pods that they and their records
+  // name; null: one is not known.
+  void StartBatch(HeldGrantsPtr held, Records records, Pods pods);
+  struct Decision {
     BindingRecordPtr record;
     bool is_new = false;  // and is to be written
   };
   // kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced as
   // GrantBinder::Bind.
-  Result<Decided> Decide(const Binding& binding, const HeldGrant& held, const Pods& pods);
-  // Ends the turn: nothing is kept of it but what saves work the next time.
-  void End();
+  Result<Decision> Decide(const Binding& binding, const HeldGrant& held, const Pods& pods);
+  // Ends the batch: nothing is kept of it but what saves work the next time.
+  void EndBatch();
 
  private:
   using OfPod = std::pair<std::string, std::string>;  // by its UID and the resource
@@ -74,11 +74,11 @@ class Placer {
   Result<BindingRecord> RecordOfRequest(const Binding& binding, const HeldGrant& held,
                                         const Pods& pods);
   static Result<std::vector<Fraction>> PartsOf(const Binding& binding, const HeldGrant& held);
-  struct OfWhom {
+  struct ChosenPlacement {
     PodPlacement placement;
     bool fitted = false;  // as BindingRecord has it
   };
-  Result<OfWhom> PlacementFor(const Binding& binding, const kube::Pod& pod);
+  Result<ChosenPlacement> PlacementFor(const Binding& binding, const kube::Pod& pod);
   Result<bool> IsToBeFitted(const Binding& binding, const kube::Pod& pod);
   // By what the first of the pod's containers with such GPUs was bound; null: none was.
   Result<BindingRecordPtr> FormerRecord(const std::string& pod_uid, const std::string& resource);
@@ -94,12 +94,12 @@ class Placer {
 
   Pods outdated_;  // what was known when a container was made that had ended by that
   std::map<std::string, Usage> usages_;  // by grant
-  // Of the turn.
+  // Of the batch.
   HeldGrantsPtr held_;
   Records records_;
   Pods pods_;
   std::map<std::string, BindingRecordPtr> decided_;  // by grant
-  std::optional<UsedCapacity> taken_;                // worked out once somebody needs it
+  std::optional<UsedCapacity> used_capacity_;        // worked out once somebody needs it
   const Offer* of_ = nullptr;                        // for whom taken_ was
 };
 

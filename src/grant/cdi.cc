@@ -121,7 +121,7 @@ Rendering WithoutMissing(Rendering rendering, const cdi::Parts& parts) {
     const std::string_view kind = std::string_view(name).substr(0, name.find('='));
     if (std::ranges::count(parts.others, kind, &cdi::Document::kind) == 0) name.clear();
   };
-  for (Extra& extra : rendering.extras) drop(extra.cdi_device);
+  for (ExtraDevice& extra : rendering.extras) drop(extra.cdi_device);
   for (Channel& channel : rendering.channels) drop(channel.cdi_device);
   return rendering;
 }

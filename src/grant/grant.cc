@@ -185,7 +185,7 @@ std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rende
   for (const Channel* channel : ChannelsOf(devices, rendering)) {
     if (!channel->cdi_device.empty()) names.push_back(channel->cdi_device);
   }
-  for (const Extra& extra : rendering.extras) {
+  for (const ExtraDevice& extra : rendering.extras) {
     if (!extra.cdi_device.empty()) names.push_back(extra.cdi_device);
   }
   return names;
@@ -344,7 +344,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
     if (!late.empty() && !IsCdi(row.strategy)) continue;
     TRY(Render(offer, rendering, devices, row.strategy, late, grant));
   }
-  for (const Extra& extra : rendering.extras) grant.envs[extra.env] = "enabled";
+  for (const ExtraDevice& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
   grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
   if (rendering.fractions || !name.empty()) NameLate(rendering, name, grant);

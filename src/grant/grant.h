@@ -32,10 +32,10 @@ bool IsCdi(Strategy strategy);
 
 // What a container gets beside its devices, e.g. GPUDirect Storage: a variable switches it on, and
 // a CDI device brings it.
-struct Extra {
+struct ExtraDevice {
   std::string env;         // set to "enabled"
   std::string cdi_device;  // its whole name; empty: none
-  bool operator==(const Extra&) const = default;
+  bool operator==(const ExtraDevice&) const = default;
 };
 
 // A node of the devices that is named like a device of its own, e.g. an IMEX channel. Containers
@@ -126,7 +126,7 @@ struct Rendering {
   bool cdi_visible_names =
       false;  // ours does so, too; else it calls them what they are called here
   std::string cdi_annotation_prefix = "cdi.k8s.io/tessera_";  // of the annotation's key
-  std::vector<Extra> extras = {};
+  std::vector<ExtraDevice> extras = {};
   std::vector<Channel> channels = {};
   // What every container gets besides, by whatever strategies.
   std::map<std::string, std::string> envs = {};

@@ -73,15 +73,16 @@ struct Setting {
   bool index = false;
   bool specs = false;
   bool imex = false;
-  std::vector<Extra> extras = {};
+  std::vector<ExtraDevice> extras = {};
 };
 
 // What a container gets beside its GPUs when it is switched on.
-Extra ExtraOf(const std::string& variable, const char* cdi_name) {
+ExtraDevice ExtraOf(const std::string& variable, const char* cdi_name) {
   return {variable, fmt::format("{}/{}=all", kVendor, cdi_name)};
 }
-const std::vector<Extra> kExtras = {ExtraOf("NVIDIA_GDRCOPY", "gdrcopy"),
-                                    ExtraOf("NVIDIA_GDS", "gds"), ExtraOf("NVIDIA_MOFED", "mofed")};
+const std::vector<ExtraDevice> kExtras = {ExtraOf("NVIDIA_GDRCOPY", "gdrcopy"),
+                                          ExtraOf("NVIDIA_GDS", "gds"),
+                                          ExtraOf("NVIDIA_MOFED", "mofed")};
 
 template <class T>
 std::vector<T> Chosen(unsigned bits, const std::vector<T>& of) {
@@ -195,7 +196,7 @@ TEST(Strategies, EveryCombinationAnswersByThePluginsRules) {
     for (const Setting& setting : Settings()) {
       const auto grant = Allocate(OfferOfCase(of, setting), RenderingOf(setting), of.asked);
       Texts names;
-      for (const Extra& extra : setting.extras) names.push_back(extra.env);
+      for (const ExtraDevice& extra : setting.extras) names.push_back(extra.env);
       const std::string where = fmt::format("{}, {}, index {}, specs {}, IMEX {}, extras {}",
                                             of.name, Join(setting.strategies, "+"), setting.index,
                                             setting.specs, setting.imex, Join(names, "+"));

@@ -110,8 +110,8 @@ Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,
   return placement;
 }
 
-Scheduled ScheduledOf(const kube::Pod& pod) {
-  Scheduled said{.node = pod.Annotation(kPodNode), .phase = pod.Annotation(kPodBindPhase)};
+SchedulerDecision SchedulerDecisionOf(const kube::Pod& pod) {
+  SchedulerDecision said{.node = pod.Annotation(kPodNode), .phase = pod.Annotation(kPodBindPhase)};
   for (const Vendor* vendor : kVendors) {
     if (!said.by.empty() || !IsPlaced(pod, *vendor)) continue;
     said.by = "hami-scheduler";

@@ -33,13 +33,13 @@ Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,
                                    const RequestRules& rules,
                                    std::span<const DeviceCapacity> capacities);
 // What the scheduler wrote on the pod, of the first vendor whose devices it chose; for people.
-struct Scheduled {
+struct SchedulerDecision {
   std::string_view by{};  // empty: it has chosen nothing
   std::string_view node{};
   std::string_view phase{};
   std::string_view allocated{};
 };
-Scheduled ScheduledOf(const kube::Pod& pod);
+SchedulerDecision SchedulerDecisionOf(const kube::Pod& pod);
 // As the annotations have it.
 Entry EntryOf(std::span<const Fraction> parts, const Vendor& vendor);
 

@@ -29,7 +29,7 @@ struct Takes {
 inline constexpr Takes Takes::kQuestions{.no_posts = "orders are taken on the control socket only"};
 inline constexpr Takes Takes::kOrders{.posts = true};
 
-struct Patience {
+struct Timeouts {
   Duration request{5'000};   // from its first byte to its end; the only one's from the connection
   Duration handler{20'000};  // from there to the handler's answer
   Duration answer{20'000};   // from there until the peer has all of the answer
@@ -38,13 +38,13 @@ struct Patience {
   Duration idle{120'000};
 };
 
-struct Bounds {
+struct ConnectionLimits {
   size_t all = 64;                     // connections; and requests that handlers have
   size_t of_peer = 8;                  // of another machine, or another pod
   size_t of_loopback = 32;             // of this machine, by whichever of its loopback addresses
   size_t received = size_t{4} << 20U;  // bytes of requests that come in or wait for an answer
   size_t waiting = size_t{4} << 20U;   // bytes of answers that wait here, but for the newest one's
-  Patience patience{};
+  Timeouts timeouts{};
 };
 
 // The proof of who a server is. PEM texts.
@@ -55,7 +55,7 @@ struct Identity {
 
 struct ListenOptions {
   Takes takes{};
-  Bounds bounds{};
+  ConnectionLimits bounds{};
   std::optional<Identity> identity{};  // nothing: without TLS
 };
 

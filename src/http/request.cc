@@ -232,7 +232,7 @@ Reading RequestReader::TakeRequest() {
   auto request = ReadTarget(headers_alone ? "GET" : head.method, head.target,
                             std::exchange(body_, std::string()));
   if (!request) return Failure(request.error());
-  return Asked{*std::move(request), headers_alone, head.keeps};
+  return ParsedRequest{*std::move(request), headers_alone, head.keeps};
 }
 
 std::string HeadOf(const Response& response, const Takes& takes, bool keep) {

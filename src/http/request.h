@@ -14,13 +14,13 @@
 
 namespace tessera::http {
 
-struct Asked {
+struct ParsedRequest {
   Request request;
   bool head = false;   // the answer's headers alone are wanted
   bool keeps = false;  // the peer may ask more on this connection
 };
 // A request, or the answer of one that is refused.
-using Reading = std::variant<Asked, Response>;
+using Reading = std::variant<ParsedRequest, Response>;
 
 class RequestReader {
  public:

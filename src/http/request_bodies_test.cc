@@ -13,7 +13,7 @@ constexpr char kInChunks[] = "POST /filter HTTP/1.1\r\nTransfer-Encoding: Chunke
 // As "PATH BODY", or as "STATUS MESSAGE" where it is refused; empty while more must come.
 std::string Said(std::optional<Reading> reading) {
   if (!reading) return "";
-  if (const auto* asked = std::get_if<Asked>(&*reading)) {
+  if (const auto* asked = std::get_if<ParsedRequest>(&*reading)) {
     return asked->request.path + " " + asked->request.body;
   }
   const auto& response = std::get<Response>(*reading);
@@ -23,7 +23,7 @@ std::string Whole(const std::string& bytes) {
   return Said(RequestReader(kAll).Add(bytes));
 }
 bool Keeps(const std::string& bytes) {
-  return std::get<Asked>(*RequestReader(kAll).Add(bytes)).keeps;
+  return std::get<ParsedRequest>(*RequestReader(kAll).Add(bytes)).keeps;
 }
 
 TEST(RequestBodiesTest, ABodyInChunksIsPutTogether) {

@@ -48,7 +48,7 @@ TEST(RequestTest, AValueIsNotCutShortAtAZero) {
 std::string Outcome(std::string_view bytes, const Takes& takes) {
   const auto reading = RequestReader(takes).Add(bytes);
   if (!reading) return "";
-  if (const auto* asked = std::get_if<Asked>(&*reading)) {
+  if (const auto* asked = std::get_if<ParsedRequest>(&*reading)) {
     const Request& request = asked->request;
     return (asked->head ? "HEAD " : request.method + " ") + request.path + " " + request.body;
   }

@@ -11,7 +11,7 @@ constexpr Takes kSeveral{.posts = true, .requests = 3};
 class ServedAnswersTest : public ServedConnectionsTest {
  protected:
   // Requests wait, in the order they came, until the test answers them.
-  void ServeLater(const Takes& takes, const Bounds& bounds) {
+  void ServeLater(const Takes& takes, const ConnectionLimits& bounds) {
     Serve(
         [this](Request request, Respond respond) {
           paths_ += request.path + " ";
@@ -21,7 +21,7 @@ class ServedAnswersTest : public ServedConnectionsTest {
         },
         takes, bounds);
   }
-  void ServeAtOnce(const Takes& takes, const Bounds& bounds) {
+  void ServeAtOnce(const Takes& takes, const ConnectionLimits& bounds) {
     Serve(AtOnce([](const Request& request) {
             return Text("\n" + request.path + " " + std::to_string(request.body.size()));
           }),
@@ -159,7 +159,7 @@ TEST_F(ServedAnswersTest, AnAnswerForAServerThatHasEndedIsDropped) {
 }
 
 TEST_F(ServedAnswersTest, ARequestThatIsNeverAnsweredIsTold503AndLeaves) {
-  ServeLater(kPosts, {.patience = {.handler = Duration(20)}});
+  ServeLater(kPosts, {.timeouts = {.handler = Duration(20)}});
   os::Fd peer = Connect(kProbe, kQuestion);
   const std::string refusal = Failure({Reason::kTimedOut, "no answer was found in time"}).body;
 
@@ -236,7 +236,7 @@ TEST_F(ServedAnswersTest, BodiesOfPeersThatHaveGoneCountUntilTheirHandlersGiveTh
 }
 
 TEST_F(ServedAnswersTest, AHandlerKnowsUntilWhenItsAnswerIsWaitedFor) {
-  ServeLater(kPosts, {.patience = {.handler = Duration(3'600'000)}});
+  ServeLater(kPosts, {.timeouts = {.handler = Duration(3'600'000)}});
   const Steady before = SystemClock().Now();
 
   const os::Fd usual = Connect(kProbe, kQuestion);
@@ -253,7 +253,7 @@ TEST_F(ServedAnswersTest, AHandlerKnowsUntilWhenItsAnswerIsWaitedFor) {
 }
 
 TEST_F(ServedAnswersTest, WhoSaysForHowLongHeWaitsIsToldByThen) {
-  ServeLater(kPosts, {.patience = {.handler = Duration(3'600'000)}});
+  ServeLater(kPosts, {.timeouts = {.handler = Duration(3'600'000)}});
   const os::Fd peer = Connect(kProbe, Post("/mutate?timeout=20ms", "{}"));
 
   EXPECT_TRUE(AllToItsEnd(peer).starts_with("HTTP/1.1 503 "));
@@ -318,7 +318,7 @@ TEST_F(ServedAnswersTest, APeerThatWantsNoMoreIsLeft) {
 }
 
 TEST_F(ServedAnswersTest, AConnectionThatStaysIdleEnds) {
-  ServeAtOnce(kSeveral, {.patience = {.idle = Duration(20)}});
+  ServeAtOnce(kSeveral, {.timeouts = {.idle = Duration(20)}});
   const os::Fd peer = Connect(kProbe, kQuestion);
   EXPECT_EQ(Received(peer), "HTTP/1.1 200 OK\n/healthz 0");
 
@@ -329,7 +329,7 @@ TEST_F(ServedAnswersTest, AConnectionThatStaysIdleEnds) {
 }
 
 TEST_F(ServedAnswersTest, AConnectionThatHasNotAskedYetMayStayAsLong) {
-  ServeAtOnce(kSeveral, {.patience = {.request = Duration(0), .idle = Duration(3'600'000)}});
+  ServeAtOnce(kSeveral, {.timeouts = {.request = Duration(0), .idle = Duration(3'600'000)}});
   const os::Fd peer = Connect(kProbe);
   loop_.RunOnce();
   EXPECT_EQ(connections_->size(), 1U);
@@ -340,7 +340,7 @@ TEST_F(ServedAnswersTest, AConnectionThatHasNotAskedYetMayStayAsLong) {
 }
 
 TEST_F(ServedAnswersTest, AConnectionThatNeverAsksEndsAsAnIdleOne) {
-  ServeAtOnce(kSeveral, {.patience = {.request = Duration(3'600'000), .idle = Duration(20)}});
+  ServeAtOnce(kSeveral, {.timeouts = {.request = Duration(3'600'000), .idle = Duration(20)}});
   const os::Fd peer = Connect(kProbe);
 
   AwaitEnd(peer);
@@ -350,7 +350,7 @@ TEST_F(ServedAnswersTest, AConnectionThatNeverAsksEndsAsAnIdleOne) {
 }
 
 TEST_F(ServedAnswersTest, ALaterRequestHasItsTimeFromItsFirstByte) {
-  ServeAtOnce(kSeveral, {.patience = {.request = Duration(20), .idle = Duration(3'600'000)}});
+  ServeAtOnce(kSeveral, {.timeouts = {.request = Duration(20), .idle = Duration(3'600'000)}});
   const os::Fd peer = Connect(kProbe, kQuestion);
   EXPECT_EQ(Received(peer), "HTTP/1.1 200 OK\n/healthz 0");
   Send(peer, "GET / HT");
@@ -376,7 +376,7 @@ TEST_F(ServedAnswersTest, AnIdleConnectionMakesRoomBeforeOneThatIsAnswered) {
 }
 
 TEST_F(ServedAnswersTest, ABodyThatTricklesInEndsAllTheSame) {
-  ServeLater(kPosts, {.patience = {.request = Duration(20)}});
+  ServeLater(kPosts, {.timeouts = {.request = Duration(20)}});
   const os::Fd peer = Connect(kProbe, "POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
 
   while (connections_->size() > 0) {

@@ -63,16 +63,16 @@ class ServedConnection::Ticket {
 };
 
 ServedConnection::ServedConnection(Wire wire, const AsyncHandler& handler, const Takes& takes,
-                                   const Patience& patience,
+                                   const Timeouts& timeouts,
                                    std::shared_ptr<AtHandlers> at_handlers,
                                    std::function<void()> wake)
     : wire_(std::move(wire)),
       handler_(handler),
       takes_(takes),
-      patience_(patience),
+      timeouts_(timeouts),
       at_handlers_(std::move(at_handlers)),
       wake_(std::move(wake)),
-      deadline_(SystemClock().Now() + patience.request),
+      deadline_(SystemClock().Now() + timeouts.request),
       reader_(takes) {}
 
 ServedConnection::WaitsTo ServedConnection::waits_to() const {
@@ -104,7 +104,7 @@ bool ServedConnection::Receive() {
       if (may_stay && !spare_) StayIdle();
       return true;
     }
-    if (idle()) deadline_ = SystemClock().Now() + patience_.request;
+    if (idle()) deadline_ = SystemClock().Now() + timeouts_.request;
     all += n;
     Take(reader_.Add({part.data(), n}));
   }
@@ -113,18 +113,18 @@ bool ServedConnection::Receive() {
 
 void ServedConnection::Take(std::optional<Reading> reading) {
   if (!reading) return;
-  if (auto* asked = std::get_if<Asked>(&*reading)) return Ask(std::move(*asked));
+  if (auto* asked = std::get_if<ParsedRequest>(&*reading)) return Ask(std::move(*asked));
   Refuse(std::get<Response>(*std::move(reading)));
 }
 
 void ServedConnection::StayIdle() {
   spare_ = true;
-  deadline_ = SystemClock().Now() + patience_.idle;
+  deadline_ = SystemClock().Now() + timeouts_.idle;
 }
 
-void ServedConnection::Ask(Asked asked) {
+void ServedConnection::Ask(ParsedRequest asked) {
   stage_ = Stage::kAsking;
-  deadline_ = SystemClock().Now() + PatienceFor(asked.request, patience_.handler);
+  deadline_ = SystemClock().Now() + PatienceFor(asked.request, timeouts_.handler);
   ++requests_;
   head_only_ = asked.head;
   keep_ = asked.keeps && requests_ < takes_.requests;
@@ -150,7 +150,7 @@ bool ServedConnection::Await() {
     return true;
   }
   if (peer_talks_) return true;
-  const Wire::Outcome outcome = wire_.Look();
+  const Wire::Outcome outcome = wire_.Peek();
   peer_talks_ = outcome == Wire::Outcome::kMoved;
   MustWait(outcome);
   return outcome != Wire::Outcome::kEnded;
@@ -170,7 +170,7 @@ void ServedConnection::Begin(Response response) {
   if (!head_only_) body_ = std::move(response.body);
   stage_ = Stage::kWriting;
   must_write_ = true;
-  deadline_ = SystemClock().Now() + patience_.answer;
+  deadline_ = SystemClock().Now() + timeouts_.answer;
 }
 
 bool ServedConnection::Send() {
@@ -200,7 +200,7 @@ void ServedConnection::AwaitNext() {
   must_write_ = false;
   has_next_ = reader_.begun();
   StayIdle();
-  if (has_next_) deadline_ = SystemClock().Now() + patience_.request;
+  if (has_next_) deadline_ = SystemClock().Now() + timeouts_.request;
 }
 
 // To close now would take the answer away from a peer that still sends, and leave what it has not

@@ -29,7 +29,7 @@ class ServedConnection {
   // `handler` and `takes` outlive it. `wake` is called when an answer has come that was waited for;
   // then it can go on.
   ServedConnection(Wire wire, const AsyncHandler& handler, const Takes& takes,
-                   const Patience& patience, std::shared_ptr<AtHandlers> at_handlers,
+                   const Timeouts& timeouts, std::shared_ptr<AtHandlers> at_handlers,
                    std::function<void()> wake);
   ServedConnection(const ServedConnection&) = delete;
   ServedConnection& operator=(const ServedConnection&) = delete;
@@ -69,7 +69,7 @@ class ServedConnection {
   class Ticket;
   bool Receive();
   void Take(std::optional<Reading> reading);
-  void Ask(Asked asked);
+  void Ask(ParsedRequest asked);
   void StayIdle();
   bool Await();
   void Begin(Response response);
@@ -81,7 +81,7 @@ class ServedConnection {
   Wire wire_;
   const AsyncHandler& handler_;
   const Takes& takes_;
-  const Patience patience_;
+  const Timeouts timeouts_;
   const std::shared_ptr<AtHandlers> at_handlers_;
   const std::function<void()> wake_;
   Stage stage_ = Stage::kReading;

@@ -25,17 +25,17 @@ Response Refusal(Reason reason, std::string why) {
 
 }  // namespace
 
-struct ServedConnections::Held {
-  Held(ServedConnections& owner_, Wire wire, Peer peer_)
+struct ServedConnections::PeerConnection {
+  PeerConnection(ServedConnections& owner_, Wire wire, Peer peer_)
       : owner(owner_),
         peer(std::move(peer_)),
-        connection(std::move(wire), owner_.handler_, owner_.takes_, owner_.bounds_.patience,
+        connection(std::move(wire), owner_.handler_, owner_.takes_, owner_.bounds_.timeouts,
                    owner_.at_handlers_, [this] { event_add(waits, &kAtOnce); }) {}
-  ~Held() {
+  ~PeerConnection() {
     if (waits != nullptr) event_free(waits);
   }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
+  PeerConnection(const PeerConnection&) = delete;
+  PeerConnection& operator=(const PeerConnection&) = delete;
 
   ServedConnections& owner;
   const Peer peer;
@@ -46,7 +46,7 @@ struct ServedConnections::Held {
 };
 
 ServedConnections::ServedConnections(os::Loop& loop, AsyncHandler handler, const Takes& takes,
-                                     const Bounds& bounds)
+                                     const ConnectionLimits& bounds)
     : loop_(loop),
       handler_(std::move(handler)),
       takes_(takes),
@@ -68,7 +68,7 @@ void ServedConnections::Add(Wire wire, const Peer& peer) {
 }
 
 void ServedConnections::Fire(int, short what, void* held) noexcept {
-  auto* self = static_cast<Held*>(held);
+  auto* self = static_cast<PeerConnection*>(held);
   const bool late = (what & EV_TIMEOUT) != 0 &&  // which also wakes it
                     self->connection.deadline() <= SystemClock().Now();
   if (late) return self->owner.Expire(self->at);
@@ -133,7 +133,9 @@ bool ServedConnections::DropOne() {
 }
 
 void ServedConnections::MakeRoom(const Peer& peer) {
-  const auto of_peer = [&](const Held& held) { return held.peer.address == peer.address; };
+  const auto of_peer = [&](const PeerConnection& held) {
+    return held.peer.address == peer.address;
+  };
   const size_t most = peer.address.empty() ? bounds_.of_loopback : bounds_.of_peer;
   if (static_cast<size_t>(std::ranges::count_if(held_, of_peer)) >= most) {
     Drop(FirstOf(peer.address));
@@ -145,7 +147,7 @@ void ServedConnections::MakeRoom(const Peer& peer) {
 // An idle one, or else the oldest whose request no handler has, or else the oldest; the peer has
 // one.
 ServedConnections::At ServedConnections::FirstOf(std::string_view peer) {
-  const auto worth = [&](const Held& held) {
+  const auto worth = [&](const PeerConnection& held) {
     if (held.peer.address != peer) return 3;
     return held.connection.idle() ? 0 : held.connection.asking() ? 2 : 1;
   };
@@ -154,21 +156,22 @@ ServedConnections::At ServedConnections::FirstOf(std::string_view peer) {
 
 ServedConnections::At ServedConnections::FirstOfFullest() {
   std::map<std::string_view, size_t> counts;
-  for (const Held& held : held_) ++counts[held.peer.address];
+  for (const PeerConnection& held : held_) ++counts[held.peer.address];
   size_t most = 0;
   for (const auto& [peer, count] : counts) most = std::max(most, count);
   const auto fullest = std::ranges::find_if(
-      held_, [&](const Held& held) { return counts.at(held.peer.address) == most; });
+      held_, [&](const PeerConnection& held) { return counts.at(held.peer.address) == most; });
   return FirstOf(fullest->peer.address);
 }
 
 // What a handler has cannot be taken back from it: those make room that are still coming in.
 void ServedConnections::BoundReceived() {
   size_t all = at_handlers_->bytes;
-  for (const Held& held : held_) all += held.connection.received();
+  for (const PeerConnection& held : held_) all += held.connection.received();
   if (all <= bounds_.received) return;
   std::map<std::string_view, size_t> of_peers;
-  for (const Held& held : held_) of_peers[held.peer.address] += held.connection.received();
+  for (const PeerConnection& held : held_)
+    of_peers[held.peer.address] += held.connection.received();
   while (all > bounds_.received) {
     At first = held_.end();
     for (At at = held_.begin(); at != held_.end(); ++at) {
@@ -185,9 +188,9 @@ void ServedConnections::BoundReceived() {
   }
 }
 
-void ServedConnections::BoundWaiting(const Held& newest) {
+void ServedConnections::BoundWaiting(const PeerConnection& newest) {
   size_t all = 0;
-  for (const Held& held : held_) all += held.connection.waiting();
+  for (const PeerConnection& held : held_) all += held.connection.waiting();
   for (At at = held_.begin(); at != held_.end() && all > bounds_.waiting;) {
     const At next = std::next(at);
     const size_t of_this = at->connection.waiting();

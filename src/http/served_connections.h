@@ -26,7 +26,8 @@ struct Peer {
 
 class ServedConnections {
  public:
-  ServedConnections(os::Loop& loop, AsyncHandler handler, const Takes& takes, const Bounds& bounds);
+  ServedConnections(os::Loop& loop, AsyncHandler handler, const Takes& takes,
+                    const ConnectionLimits& bounds);
   ~ServedConnections();
 
   void Add(Wire wire, const Peer& peer);
@@ -37,8 +38,8 @@ class ServedConnections {
   size_t size() const;
 
  private:
-  struct Held;
-  using At = std::list<Held>::iterator;
+  struct PeerConnection;
+  using At = std::list<PeerConnection>::iterator;
   static void Fire(int, short what, void* held) noexcept;
   void GoOn(At at);
   void Settle(At at);
@@ -48,16 +49,16 @@ class ServedConnections {
   void Forget(At at);
   void MakeRoom(const Peer& peer);
   void BoundReceived();
-  void BoundWaiting(const Held& newest);
+  void BoundWaiting(const PeerConnection& newest);
   At FirstOf(std::string_view peer);
   At FirstOfFullest();
 
   os::Loop& loop_;
   const AsyncHandler handler_;
   const Takes takes_;
-  const Bounds bounds_;
+  const ConnectionLimits bounds_;
   const std::shared_ptr<AtHandlers> at_handlers_;
-  std::list<Held> held_;  // the oldest first
+  std::list<PeerConnection> held_;  // the oldest first
   uint64_t dropped_ = 0;
 };
 

@@ -25,11 +25,11 @@ inline constexpr char kEnded[] = "ended";
 
 class ServedConnectionsTest : public testing::Test {
  protected:
-  void Serve(const Bounds& bounds) {
+  void Serve(const ConnectionLimits& bounds) {
     Serve(AtOnce([this](const Request&) { return ++asked_, Text(answer_); }), Takes::kQuestions,
           bounds);
   }
-  void Serve(AsyncHandler handler, const Takes& takes, const Bounds& bounds) {
+  void Serve(AsyncHandler handler, const Takes& takes, const ConnectionLimits& bounds) {
     connections_ = std::make_unique<ServedConnections>(loop_, std::move(handler), takes, bounds);
   }
   // The peer's side of a connection that comes in, with these bytes sent before.

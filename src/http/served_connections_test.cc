@@ -105,7 +105,7 @@ TEST_F(ServedConnectionsTest, ARequestOfAConnectionThatMakesRoomIsNotBegun) {
 }
 
 TEST_F(ServedConnectionsTest, ARequestThatDoesNotComeIsNotWaitedForLonger) {
-  Serve({.patience = {.request = Duration(20)}});
+  Serve({.timeouts = {.request = Duration(20)}});
   const os::Fd idle = Connect(kProbe);
   const os::Fd half = Connect(kProbe, "GET / HT");
 
@@ -118,7 +118,7 @@ TEST_F(ServedConnectionsTest, ARequestThatDoesNotComeIsNotWaitedForLonger) {
 }
 
 TEST_F(ServedConnectionsTest, ARequestThatDripsInEndsAllTheSame) {
-  Serve({.patience = {.request = Duration(20)}});
+  Serve({.timeouts = {.request = Duration(20)}});
   const os::Fd peer = Connect(kProbe, "GET / HTTP/1.1\r\nX: ");
 
   while (connections_->size() > 0) {
@@ -132,7 +132,7 @@ TEST_F(ServedConnectionsTest, ARequestThatDripsInEndsAllTheSame) {
 
 TEST_F(ServedConnectionsTest, AnAnswerThatNobodyReadsIsNotKept) {
   answer_ = std::string(5'000'000, 'x');
-  Serve({.patience = {.answer = Duration(20)}});
+  Serve({.timeouts = {.answer = Duration(20)}});
   const os::Fd peer = Connect(kProbe, kQuestion);
   EXPECT_EQ(connections_->size(), 1U);
 

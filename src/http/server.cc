@@ -39,13 +39,13 @@ constexpr int kReceiveBuffer = 16 * 1024;
 constexpr size_t kDescriptorsAConnection = 8;
 
 // Only its owner connects to a unix socket: its bounds are against mistakes.
-constexpr Bounds kOwners{.all = 32,
-                         .of_peer = 32,
-                         .of_loopback = 32,
-                         .received = size_t{64} << 20U,
-                         .waiting = size_t{64} << 20U};
+constexpr ConnectionLimits kOwners{.all = 32,
+                                   .of_peer = 32,
+                                   .of_loopback = 32,
+                                   .received = size_t{64} << 20U,
+                                   .waiting = size_t{64} << 20U};
 
-Bounds Suited(Bounds bounds) {
+ConnectionLimits Suited(ConnectionLimits bounds) {
   const size_t most = std::max<size_t>(os::DescriptorLimit() / kDescriptorsAConnection, 2);
   bounds.all = std::min(bounds.all, most);
   bounds.of_peer = std::min(bounds.of_peer, most);
@@ -115,7 +115,7 @@ Result<int> BoundPort(const os::Fd& fd) {
 
 struct Server::Impl {
   Impl(os::Loop& loop_, os::Fd listener_, AsyncHandler handler, const Takes& takes,
-       const Bounds& bounds)
+       const ConnectionLimits& bounds)
       : loop(loop_),
         listener(std::move(listener_)),
         connections(loop_, std::move(handler), takes, Suited(bounds)) {

@@ -138,7 +138,7 @@ TEST_F(ServerTlsTest, AnAnswerAfterThePeerHasGoneHarmsNobody) {
 TEST_F(ServerTlsTest, ARequestThatIsNeverAnsweredIsTold503) {
   Respond respond;
   Serve([&](const Request&, Respond with) { respond = std::move(with); },
-        {.bounds = {.patience = {.handler = Duration(20)}}});
+        {.bounds = {.timeouts = {.handler = Duration(20)}}});
 
   EXPECT_EQ(Answer(*ClientOf(authority_)),
             "503 " + Failure({Reason::kTimedOut, "no answer was found in time"}).body);
@@ -201,7 +201,7 @@ TEST_F(ServerTlsTest, AServerDoesNotBeginWithABadPair) {
 }
 
 TEST_F(ServerTlsTest, AHandshakeHasItsTime) {
-  ServeSizes({.bounds = {.patience = {.request = Duration(20)}}});
+  ServeSizes({.bounds = {.timeouts = {.request = Duration(20)}}});
   const os::Fd silent = Connect("");
   const os::Fd half = Connect({"\x16\x03\x01\x00", 4});
 

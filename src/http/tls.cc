@@ -127,7 +127,7 @@ int TlsSession::Receive(std::span<char> into) {
   return table_->receive(session_, into.data(), into.size());
 }
 
-int TlsSession::Look() {
+int TlsSession::Peek() {
   return table_->look(session_);
 }
 

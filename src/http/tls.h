@@ -36,7 +36,7 @@ class TlsSession {
 
   // Bytes, or what of TlsWait (tls_table.h) is in the way.
   int Receive(std::span<char> into);
-  int Look();  // as Receive of one byte, which stays there
+  int Peek();  // as Receive of one byte, which stays there
   int Send(std::string_view bytes);
   void EndSending();
   bool holds_more() const;  // for Receive

@@ -16,13 +16,13 @@ namespace tessera::http {
 namespace {
 
 // Of what recv and its like have returned.
-Wire::Moved OfSocket(ssize_t n, Wire::Outcome to_wait) {
+Wire::Transfer OfSocket(ssize_t n, Wire::Outcome to_wait) {
   if (n > 0) return {Wire::Outcome::kMoved, static_cast<size_t>(n)};
   const bool must_wait = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
   return {must_wait ? to_wait : Wire::Outcome::kEnded};
 }
 
-Wire::Moved OfTls(int n) {
+Wire::Transfer OfTls(int n) {
   if (n > 0) return {Wire::Outcome::kMoved, static_cast<size_t>(n)};
   if (n == kTlsMustRead) return {Wire::Outcome::kMustRead};
   return {n == kTlsMustWrite ? Wire::Outcome::kMustWrite : Wire::Outcome::kEnded};
@@ -50,21 +50,21 @@ Wire::~Wire() {
   setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
-Wire::Moved Wire::Receive(std::span<char> into) {
+Wire::Transfer Wire::Receive(std::span<char> into) {
   if (tls_) return OfTls(tls_->Receive(into));
   return OfSocket(Uninterrupted([&] { return recv(socket_.get(), into.data(), into.size(), 0); }),
                   Outcome::kMustRead);
 }
 
-Wire::Outcome Wire::Look() {
-  if (tls_) return OfTls(tls_->Look()).outcome;
+Wire::Outcome Wire::Peek() {
+  if (tls_) return OfTls(tls_->Peek()).outcome;
   char first = 0;
   return OfSocket(Uninterrupted([&] { return recv(socket_.get(), &first, 1, MSG_PEEK); }),
                   Outcome::kMustRead)
       .outcome;
 }
 
-Wire::Moved Wire::Send(std::string_view first, std::string_view then) {
+Wire::Transfer Wire::Send(std::string_view first, std::string_view then) {
   if (tls_) return OfTls(tls_->Send(first.empty() ? then : first));
   std::array<iovec, 2> parts{};
   parts[0] = {.iov_base = const_cast<char*>(first.data()), .iov_len = first.size()};

@@ -18,7 +18,7 @@ class Wire {
  public:
   // Of the two that must wait, TLS may have either while it sends or receives.
   enum class Outcome : uint8_t { kMoved, kMustRead, kMustWrite, kEnded };
-  struct Moved {
+  struct Transfer {
     Outcome outcome = Outcome::kMoved;
     size_t bytes = 0;
   };
@@ -29,11 +29,11 @@ class Wire {
   Wire& operator=(Wire&&) = delete;
   ~Wire();
 
-  Moved Receive(std::span<char> into);
+  Transfer Receive(std::span<char> into);
   // Whether something could be received, which stays there.
-  Outcome Look();
+  Outcome Peek();
   // As much as goes of one and then of the other.
-  Moved Send(std::string_view first, std::string_view then);
+  Transfer Send(std::string_view first, std::string_view then);
   void EndSending();
   // Nothing of TLS's handshake is to come.
   bool is_open() const { return !tls_ || tls_->is_open(); }

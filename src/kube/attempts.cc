@@ -35,12 +35,12 @@ Attempts::Attempts(os::Loop& loop, Access access, const Limits& limits, AttemptO
       credentials_(std::move(access)),
       remote_(loop, EndpointOf(credentials_.access())),
       rate_(limits.per_second, limits.burst),
-      turn_(loop, [this] { Move(); }) {}
+      turn_(loop, [this] { StartWaiting(); }) {}
 
 std::unique_ptr<Attempts::Attempt> Attempts::Make(PendingCall pending, http::Remote::Done done) {
   auto attempt = std::make_unique<Attempt>(*this, std::move(pending), std::move(done));
   waiting_.push_back(attempt.get());
-  Move();
+  StartWaiting();
   return attempt;
 }
 
@@ -61,17 +61,17 @@ Duration Attempts::NextPause(Backoff& pauses) {
   return LeftAlone() + Jittered(pauses.Failed());
 }
 
-void Attempts::Move() {
+void Attempts::StartWaiting() {
   while (!waiting_.empty()) {
     const Steady now = SystemClock().Now();
-    if (!rate_.Allow(now)) return turn_.Within(rate_.Until(now));
+    if (!rate_.Allow(now)) return turn_.RingWithin(rate_.Until(now));
     Attempt* next = waiting_.front();
     waiting_.pop_front();
-    Begin(*next);
+    StartAttempt(*next);
   }
 }
 
-void Attempts::Begin(Attempt& attempt) {
+void Attempts::StartAttempt(Attempt& attempt) {
   credentials_.Refresh(attempt.known_ ? Credentials::Files::kChanged : Credentials::Files::kAll);
   const Access& access = credentials_.access();
   remote_.Change(EndpointOf(access));
@@ -80,7 +80,9 @@ void Attempts::Begin(Attempt& attempt) {
   call.headers["Accept"] = "application/json";
   call.headers["User-Agent"] = "tessera";
   if (!access.token.value.empty()) call.headers["Authorization"] = "Bearer " + access.token.value;
-  auto done = [this, &attempt](Result<http::Reply> reply) { Ended(attempt, std::move(reply)); };
+  auto done = [this, &attempt](Result<http::Reply> reply) {
+    AttemptEnded(attempt, std::move(reply));
+  };
   const PendingCall& pending = attempt.pending_;
   attempt.exchange_ = pending.silence
                           ? remote_.Follow(std::move(call), limit_, *pending.silence, pending.piece,
@@ -88,13 +90,13 @@ void Attempts::Begin(Attempt& attempt) {
                           : remote_.Ask(std::move(call), limit_, std::move(done), pending.piece);
 }
 
-void Attempts::Ended(Attempt& attempt, Result<http::Reply> reply) {
+void Attempts::AttemptEnded(Attempt& attempt, Result<http::Reply> reply) {
   if (observer_) observer_(attempt.pending_.verb, reply ? reply->status : 0);
   const auto asked = reply ? RetryAfter(*reply, SystemClock().WallNow()) : std::nullopt;
   if (asked) LeaveAlone(*asked);
   if (reply && reply->status == 401 && std::exchange(attempt.known_, false)) {
     waiting_.push_back(&attempt);
-    return Move();
+    return StartWaiting();
   }
   const http::Remote::Done done = std::move(attempt.done_);
   done(std::move(reply));  // may end it

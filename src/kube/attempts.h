@@ -61,9 +61,9 @@ class Attempts {
   Duration NextPause(Backoff& pauses);
 
  private:
-  void Move();
-  void Begin(Attempt& attempt);
-  void Ended(Attempt& attempt, Result<http::Reply> reply);
+  void StartWaiting();
+  void StartAttempt(Attempt& attempt);
+  void AttemptEnded(Attempt& attempt, Result<http::Reply> reply);
 
   const Duration limit_;
   const AttemptObserver observer_;

@@ -164,7 +164,7 @@ class Informer {
   }
 
   void ResyncLater() {
-    if (source_.resync > Duration(0)) resync_.Within(source_.resync);
+    if (source_.resync > Duration(0)) resync_.RingWithin(source_.resync);
   }
 
   void Changed(const json::Value& object) {

@@ -20,7 +20,7 @@ class NodeKeeper {
   static constexpr Backoff kRetries{Duration(1'000), Duration(15'000)};
   static constexpr Duration kLook{300'000};
 
-  struct Thing {
+  struct Target {
     std::string what;         // for the log: "the node's condition"
     std::string subresource;  // "/status", or empty
     PatchType type = PatchType::kMerge;
@@ -31,20 +31,20 @@ class NodeKeeper {
   using DesiredState = std::function<std::optional<json::Value>(const json::Value& node)>;
 
   // The client outlives it.
-  NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Thing thing,
+  NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Target target,
              Backoff retries = kRetries);
 
   // No desired: it is left as it is.
   void Set(DesiredState desired);
 
  private:
-  void Compare();
+  void CompareNode();
   void Write(const json::Value& node);
-  void Done(const Status& status);
+  void WriteEnded(const Status& status);
 
   Client& client_;
   const std::string path_;
-  const Thing thing_;
+  const Target target_;
   DesiredState desired_;
   bool busy_ = false;
   bool changed_ = false;  // since the desired was last compared with the node

@@ -45,7 +45,7 @@ class NodeKeeperTest : public ClusterTest {
     if (!keeper_) {
       keeper_ = std::make_unique<NodeKeeper>(
           loop_, client(), "n1",
-          NodeKeeper::Thing{"the node's condition", "/status", PatchType::kStrategic, look_},
+          NodeKeeper::Target{"the node's condition", "/status", PatchType::kStrategic, look_},
           Backoff(Duration(1), Duration(1)));
     }
     keeper_->Set(

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostAsked = 256;  // pods that are gone; of more the oldest are not asked for
 
-void TellOf(const NodePods::Observer::Told& told, const PodPtr& pod) {
+void TellOf(const NodePods::Observer::PodCallback& told, const PodPtr& pod) {
   if (told) told(pod);
 }
 
@@ -86,7 +86,7 @@ NodePods::NodePods(os::Loop& loop, Client& client, std::string node, PodFields w
       observer_(std::move(observer)),
       times_(times),
       left_out_("a pod is left as it was"),
-      look_(loop, [this] { Look(); }),
+      look_(loop, [this] { PollWaiters(); }),
       watch_(loop, client, "/api/v1/pods", QueryFor(node_), PodForm(wanted_),
              {.changed = [this](const json::Value& object) { Changed(object); },
               .deleted = [this](const json::Value& object) { Gone(object); },
@@ -103,7 +103,7 @@ const Pod* NodePods::Find(std::string_view uid) const {
 void NodePods::Await(const std::string& uid, Steady deadline, Answer answer) {
   if (const auto found = pods_.find(uid); found != pods_.end()) return answer(found->second);
   waiters_.push_back({uid, deadline, next_++, std::move(answer)});
-  look_.Within(std::max(Duration(0), deadline - SystemClock().Now()));
+  look_.RingWithin(std::max(Duration(0), deadline - SystemClock().Now()));
 }
 
 void NodePods::Begin() {
@@ -115,7 +115,7 @@ void NodePods::Begin() {
 void NodePods::Take(const json::Value& object) {
   PodPtr pod = Read(object, listing_);
   if (pod == nullptr) {
-    pod = Former(object);
+    pod = FormerPod(object);
     if (pod == nullptr) return;
   }
   const PodPtr former = SamePod(pods_, *pod);
@@ -157,7 +157,7 @@ void NodePods::Changed(const json::Value& object) {
 
 void NodePods::Gone(const json::Value& object) {
   left_out_.Remove(ObjectKeyIn(object));
-  const PodPtr former = Former(object);
+  const PodPtr former = FormerPod(object);
   if (former == nullptr) return;
   pods_.erase(former->KubeletUid());
   Remove(former);
@@ -170,10 +170,10 @@ void NodePods::Remove(const PodPtr& pod) {
   if (!observer_.ended || !Asks(*pod, wanted_)) return;
   if (asked_.size() >= kMostAsked) asked_.erase(asked_.begin() + 1);
   asked_.push_back({PodPath(pod->pod_namespace, pod->name), pod->uid});
-  if (asked_.size() == 1) AskNext();
+  if (asked_.size() == 1) QueryNextEnded();
 }
 
-void NodePods::AskNext() {
+void NodePods::QueryNextEnded() {
   if (asked_.empty()) return;
   const std::weak_ptr<const bool> still = alive_;
   client_.Get(
@@ -185,7 +185,7 @@ void NodePods::AskNext() {
         if (now && now->uid == uid && now->HasEnded()) {
           TellOf(observer_.ended, std::make_shared<const Pod>(*now));
         }
-        AskNext();
+        QueryNextEnded();
       });
 }
 
@@ -218,7 +218,7 @@ PodPtr NodePods::Read(const json::Value& object, const Pods& among) {
 }
 
 // What is known of this pod: an object that claims the UID of another one is none of it.
-PodPtr NodePods::Former(const json::Value& object) const {
+PodPtr NodePods::FormerPod(const json::Value& object) const {
   const auto found = pods_.find(KubeletUidIn(object));
   if (found == pods_.end() || found->second->FullName() != ObjectKeyIn(object)) return nullptr;
   return found->second;
@@ -237,10 +237,10 @@ void NodePods::ListEnded(const Status& status) {
   const Which which = [&](const Waiter& w) { return w.number < covered && w.deadline <= now; };
   AnswerThose(which, status ? Fail(Reason::kNotFound, "no such pod on node {}", node_)
                             : Result<PodPtr>(Fail(status.error())));
-  Look();
+  PollWaiters();
 }
 
-void NodePods::Look() {
+void NodePods::PollWaiters() {
   const Steady now = SystemClock().Now();
   const auto end = [&](const Waiter& waiter) { return waiter.deadline + 2 * times_.list; };
   AnswerThose([&](const Waiter& waiter) { return end(waiter) <= now; },
@@ -249,14 +249,14 @@ void NodePods::Look() {
   bool due = false;
   for (const Waiter& waiter : waiters_) {
     due = due || waiter.deadline <= now;
-    look_.Within((waiter.deadline <= now ? end(waiter) : waiter.deadline) - now);
+    look_.RingWithin((waiter.deadline <= now ? end(waiter) : waiter.deadline) - now);
   }
   if (due) ListForWaiters(now);
 }
 
 void NodePods::ListForWaiters(Steady now) {
   if (covered_ > 0) return;
-  if (now < resting_) return look_.Within(resting_ - now);
+  if (now < resting_) return look_.RingWithin(resting_ - now);
   if (!watch_.Refresh(times_.list)) return;  // there will be another look when that list has ended
   covered_ = next_;
   resting_ = now + times_.between;

@@ -44,11 +44,12 @@ class NodePods {
   // Who is told that a pod came, is another than before, or is gone, which is one that has ended as
   // well. Each may be empty.
   struct Observer {
-    using Told = std::function<void(const PodPtr&)>;
-    Told added{};
-    Told changed{};
-    Told removed{};
-    Told ended{};  // of one that is gone: it is there still, and none of its containers runs again
+    using PodCallback = std::function<void(const PodPtr&)>;
+    PodCallback added{};
+    PodCallback changed{};
+    PodCallback removed{};
+    PodCallback
+        ended{};  // of one that is gone: it is there still, and none of its containers runs again
   };
   struct Times {
     Duration list{2'000};     // how long a list for those who wait may take
@@ -88,13 +89,13 @@ class NodePods {
   void Gone(const json::Value& object);
   // Null where it has no place among these.
   PodPtr Read(const json::Value& object, const Pods& among);
-  PodPtr Former(const json::Value& object) const;
+  PodPtr FormerPod(const json::Value& object) const;
   void Add(const PodPtr& pod);
   void Remove(const PodPtr& pod);
   // Whether one that is gone has ended: of one at a time, whoever removes how many.
-  void AskNext();
+  void QueryNextEnded();
   void ListEnded(const Status& status);
-  void Look();
+  void PollWaiters();
   void ListForWaiters(Steady now);
   void AnswerWith(const PodPtr& pod);
   void AnswerThose(const Which& which, const Result<PodPtr>& result);
@@ -109,12 +110,12 @@ class NodePods {
   Pods listing_;  // of a list that is being read
   LeftOut left_out_;
   std::vector<Waiter> waiters_;
-  struct Asked {
+  struct EndedQuery {
     std::string path;
     std::string uid;
   };
-  std::deque<Asked> asked_;  // the first is under way
-  uint64_t next_ = 1;        // the number of the next one
+  std::deque<EndedQuery> asked_;  // the first is under way
+  uint64_t next_ = 1;             // the number of the next one
   uint64_t covered_ = 0;  // who has a smaller number came before the list under way was asked for
   Steady resting_{};      // until then none is asked for
   os::Alarm look_;

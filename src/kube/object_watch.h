@@ -17,20 +17,20 @@ class ObjectWatch {
  public:
   // Null: there is none of this name. Called first when it is known which, then with each change;
   // not while the API server cannot be reached. It may not destroy this.
-  using Told = std::function<void(const json::Value* object)>;
+  using Callback = std::function<void(const json::Value* object)>;
 
   // `list`: where all of its kind are, "/api/v1/namespaces/NAMESPACE/secrets". `form` keeps the
   // metadata's resourceVersion.
   ObjectWatch(os::Loop& loop, Client& client, const std::string& list, const std::string& name,
-              const Form& form, Told told);
+              const Form& form, Callback told);
 
   // As Watch::Refresh.
   bool Refresh(Duration page_within) { return watch_.Refresh(page_within); }
 
  private:
-  void Tell(const json::Value* object);
+  void CallBack(const json::Value* object);
 
-  const Told told_;
+  const Callback told_;
   bool known_ = false;
   std::optional<std::string> version_;  // as told; nothing: there is none
   std::optional<json::Value> listed_;   // in the list that is being read

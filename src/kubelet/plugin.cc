@@ -204,7 +204,7 @@ void Plugin::OnStreamEnded(uint64_t epoch, bool by_peer) {
   Retry(kFirstBackoff, kLastBackoff);
 }
 
-void Plugin::Look() {
+void Plugin::PollSockets() {
   if (state_ == PluginState::kWaiting && server_ == nullptr) return Begin();
   if (server_ != nullptr && !server_->SocketStands()) {
     log::Info("socket was removed",

@@ -69,7 +69,7 @@ class Plugin {
   // The list from now on. The first one is what kubelet is told of us for.
   void Publish(ListBytes list);
   // Something may have changed in kubelet's directories: looks at kubelet.sock and at our socket.
-  void Look();
+  void PollSockets();
 
   // Ends the stream and registers under a new name, because of something the stream does not show:
   // at once the first time, with back-off until Confirm.

@@ -174,7 +174,7 @@ TEST_F(PluginTest, AnotherKubeletDoesNotWaitForAnEndpointWhoseEndHangs) {
   FakeKubelet kubelet(directories_);
   kubelet.RefuseNext();
 
-  plugin_->Look();
+  plugin_->PollSockets();
   AwaitRegistration();
 
   EXPECT_EQ(kubelet.endpoints(), Endpoints{Socket()});

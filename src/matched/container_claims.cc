@@ -32,7 +32,7 @@ Result<FractionMatch> ContainerClaims::Claim(const std::string& resource, const 
 
 Result<FractionMatch> ContainerClaims::ClaimNow(const std::string& resource, const Match& match) {
   const MutexLock lock(mutex_);
-  std::vector<PodPtr> pods = pods_.All();
+  std::vector<PodPtr> pods = pods_.AllPods();
   std::erase_if(pods, [](const PodPtr& pod) { return !MayBeAdmitted(*pod); });
   Answered answered = claimed_[resource];
   if (const auto held = held_.find(resource); held != held_.end()) {

@@ -62,7 +62,7 @@ TEST(ContainerClaims, APodThatTheWatchTellsOfAfterKubeletIsWaitedFor) {
   std::string claimed;
   BindEvents::Listener listener;
   listener.claimed = [&](const std::string& uid) { claimed += uid; };
-  context.pods.SetSeek([](const std::string&, Duration, const PodCache::Answer&) {});
+  context.pods.SetLookup([](const std::string&, Duration, const PodCache::Answer&) {});
   context.events.SetListener(std::make_shared<BindEvents::Listener>(listener));
   std::string seen;
   std::promise<void> asked;

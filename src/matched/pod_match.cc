@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 // A container that may be meant.
-struct Meant {
+struct Candidate {
   PodPtr pod;
   std::string container;
 };
@@ -34,7 +34,7 @@ std::optional<std::string> NextOf(const kube::Pod& pod, const RequestRules& rule
   return std::nullopt;
 }
 
-std::string Name(const Meant& one) {
+std::string Name(const Candidate& one) {
   return fmt::format("container {} of pod {}", one.container, one.pod->FullName());
 }
 
@@ -44,7 +44,7 @@ Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
                                const ContainerClaims::Answered& answered, const Offer& offer,
                                const FractionRules& fractions, std::span<const std::string> ids) {
   const RequestRules rules = RulesOf(offer.resource, *fractions.requests);
-  std::vector<Meant> candidates;
+  std::vector<Candidate> candidates;
   for (const PodPtr& pod : pods) {
     auto next = NextOf(*pod, rules, answered, ids.size());
     if (next) candidates.push_back({pod, *std::move(next)});

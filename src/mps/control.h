@@ -19,11 +19,11 @@ class MpsControl {
   virtual ~MpsControl() = default;
 
   // The GPUs as they are now, and what clients may take of them.
-  virtual Result<Sizes> Look() = 0;
+  virtual Result<Sizes> ReadSizes() = 0;
   // What an earlier process has said last.
-  virtual Result<nvidia::MpsStatus> LastWord() = 0;
+  virtual Result<nvidia::MpsStatus> ReadStatus() = 0;
   // Says this to the agent.
-  virtual void Say(const nvidia::MpsStatus& status) = 0;
+  virtual void WriteStatus(const nvidia::MpsStatus& status) = 0;
   virtual std::string Boot() = 0;
 
   // The resource's daemon, whoever started it; nothing when none runs.
@@ -36,9 +36,9 @@ class MpsControl {
   // One command, within the time limit.
   virtual Result<std::string> Ask(const std::string& command) = 0;
   // What the daemon has in the directory of its sockets now is put back when somebody removes it.
-  virtual Status Keep() = 0;
+  virtual Status KeepSockets() = 0;
   // Does so; whether there was anything to put back. Fails where clients cannot reach it by then.
-  virtual Result<bool> Mend() = 0;
+  virtual Result<bool> RestoreSockets() = 0;
   // Whether it takes a connection.
   virtual bool Accepts() = 0;
   // Ends whatever runs of the daemon: its servers as well, which hold the GPUs.

@@ -96,11 +96,11 @@ Status Gpus::Read() {
 }
 
 // What the resource has of the GPU.
-std::vector<Found> Gpus::FoundIn(const os::Root& root, const std::string& resource,
-                                 const NvidiaConfig& config, const Facts& facts) {
-  std::vector<Found> found;
+std::vector<FoundDevice> Gpus::FoundIn(const os::Root& root, const std::string& resource,
+                                       const NvidiaConfig& config, const Facts& facts) {
+  std::vector<FoundDevice> found;
   if (nvidia::IsDisplay(facts.gpu)) return found;
-  for (const Device& device : nvidia::DevicesOf(root, resource, config, facts.gpu)) {
+  for (const Device& device : nvidia::DevicesOfGpu(root, resource, config, facts.gpu)) {
     found.push_back({.id = device.key.id,
                      .index = facts.gpu.index,
                      .model = facts.gpu.model,
@@ -112,12 +112,12 @@ std::vector<Found> Gpus::FoundIn(const os::Root& root, const std::string& resour
 }
 
 Sizes Gpus::SizesOf(const std::string& resource, int replicas, const NvidiaConfig& config) const {
-  std::vector<Found> found;
+  std::vector<FoundDevice> found;
   std::set<std::string> elsewhere;
   for (const Facts& facts : facts_) {
-    std::vector<Found> ours = FoundIn(root_, resource, config, facts);
+    std::vector<FoundDevice> ours = FoundIn(root_, resource, config, facts);
     if (ours.empty()) elsewhere.insert(facts.gpu.uuid);
-    for (Found& each : ours) found.push_back(std::move(each));
+    for (FoundDevice& each : ours) found.push_back(std::move(each));
   }
   Sizes sizes = SizesFor(replicas, config.mps, found, count_);
   sizes.elsewhere = std::move(elsewhere);

@@ -40,8 +40,8 @@ class Gpus {
   using FactsReading = nvidia::Reading<Result<Facts>>;
 
   static Result<Facts> ReadOne(const nvml::Library& library, const os::Root& root, unsigned index);
-  static std::vector<Found> FoundIn(const os::Root& root, const std::string& resource,
-                                    const NvidiaConfig& config, const Facts& facts);
+  static std::vector<FoundDevice> FoundIn(const os::Root& root, const std::string& resource,
+                                          const NvidiaConfig& config, const Facts& facts);
   Status Begin(const nvml::LibraryPtr& library, unsigned index);
 
   const os::Root root_;

@@ -154,11 +154,11 @@ LocalControl::LocalControl(std::string directory, std::function<Result<Sizes>()>
       limit_(limit),
       boot_(os::ReadBootId().value_or("")) {}
 
-Result<nvidia::MpsStatus> LocalControl::LastWord() {
+Result<nvidia::MpsStatus> LocalControl::ReadStatus() {
   return nvidia::ParseMpsStatus(TRY(os::ReadFile(directory_ + "/" + nvidia::kMpsStatusFile)));
 }
 
-void LocalControl::Say(const nvidia::MpsStatus& status) {
+void LocalControl::WriteStatus(const nvidia::MpsStatus& status) {
   const std::string path = directory_ + "/" + nvidia::kMpsStatusFile;
   Status said = os::MakeDirectories(directory_, kMode);
   if (said) said = os::ReplaceFile(path, nvidia::MpsStatusText(status), 0644);

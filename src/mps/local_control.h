@@ -28,17 +28,17 @@ class LocalControl : public MpsControl {
   // `limit` is that of a question; starting the daemon may take longer.
   LocalControl(std::string directory, std::function<Result<Sizes>()> look, Duration limit);
 
-  Result<Sizes> Look() override { return look_(); }
-  Result<nvidia::MpsStatus> LastWord() override;
-  void Say(const nvidia::MpsStatus& status) override;
+  Result<Sizes> ReadSizes() override { return look_(); }
+  Result<nvidia::MpsStatus> ReadStatus() override;
+  void WriteStatus(const nvidia::MpsStatus& status) override;
   std::string Boot() override { return boot_; }
   std::optional<pid_t> Find() override;
   bool IsAlive(pid_t daemon) override;
   Status SetExclusive(const std::string& gpu, bool exclusive) override;
   Result<pid_t> Start(const Sizes& sizes) override;
   Result<std::string> Ask(const std::string& command) override;
-  Status Keep() override { return pipes_.Keep(); }
-  Result<bool> Mend() override { return pipes_.Mend(); }
+  Status KeepSockets() override { return pipes_.KeepSockets(); }
+  Result<bool> RestoreSockets() override { return pipes_.RestoreSockets(); }
   bool Accepts() override { return pipes_.Accepts(); }
   void Kill() override;
   bool AwaitEnd(pid_t daemon) override;

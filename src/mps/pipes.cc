@@ -49,7 +49,7 @@ Status Pipes::Clear() const {
   return {};
 }
 
-Status Pipes::Keep() const {
+Status Pipes::KeepSockets() const {
   TRY(Forget());
   TRY(os::MakeDirectories(kept_, kForRoot));
   for (const std::string& name : TRY(os::ListDirectory(pipe_))) {
@@ -59,7 +59,7 @@ Status Pipes::Keep() const {
   return {};
 }
 
-Result<bool> Pipes::Mend() const {
+Result<bool> Pipes::RestoreSockets() const {
   bool mended = false;
   const auto kept = os::ListDirectory(kept_);
   for (const std::string& name : kept ? *kept : std::vector<std::string>()) {

@@ -21,10 +21,10 @@ class Pipes {
   // removed, and not followed.
   Status Clear() const;
   // What is in it now is the daemon's own.
-  Status Keep() const;
+  Status KeepSockets() const;
   // Puts back what is the daemon's and was removed or replaced; whether there was any.
   // kUnavailable: the daemon's socket is not there, and was not kept.
-  Result<bool> Mend() const;
+  Result<bool> RestoreSockets() const;
   // Whether somebody takes a connection at the daemon's socket.
   bool Accepts() const;
   // Forgets what was kept.

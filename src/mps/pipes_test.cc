@@ -21,7 +21,7 @@ class PipesTest : public testing::Test {
     EXPECT_TRUE(pipes_.Clear());
     daemon_ = *os::ListenUnix(socket_);
     EXPECT_TRUE(os::ReplaceFile(pipes_.path() + "/lock", "daemon"));
-    EXPECT_TRUE(pipes_.Keep());
+    EXPECT_TRUE(pipes_.KeepSockets());
   }
   ~PipesTest() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
 
@@ -38,7 +38,7 @@ class PipesTest : public testing::Test {
 };
 
 TEST_F(PipesTest, WhatIsAsTheDaemonMadeItStays) {
-  EXPECT_EQ(pipes_.Mend(), false);
+  EXPECT_EQ(pipes_.RestoreSockets(), false);
   EXPECT_TRUE(Reaches());
 }
 
@@ -47,11 +47,11 @@ TEST_F(PipesTest, ASocketThatWasRemovedIsPutBack) {
   ASSERT_TRUE(os::RemoveFile(pipes_.path() + "/lock"));
   EXPECT_FALSE(pipes_.Accepts());
 
-  EXPECT_EQ(pipes_.Mend(), true);
+  EXPECT_EQ(pipes_.RestoreSockets(), true);
 
   EXPECT_TRUE(Reaches());
   EXPECT_EQ(os::ReadFile(pipes_.path() + "/lock"), "daemon");
-  EXPECT_EQ(pipes_.Mend(), false);
+  EXPECT_EQ(pipes_.RestoreSockets(), false);
 }
 
 TEST_F(PipesTest, ASocketOfSomebodyElsesIsReplaced) {
@@ -60,7 +60,7 @@ TEST_F(PipesTest, ASocketOfSomebodyElsesIsReplaced) {
   ASSERT_TRUE(other);
   EXPECT_TRUE(pipes_.Accepts());
 
-  EXPECT_EQ(pipes_.Mend(), true);
+  EXPECT_EQ(pipes_.RestoreSockets(), true);
 
   EXPECT_TRUE(Reaches());
 }
@@ -75,7 +75,7 @@ TEST_F(PipesTest, ADirectoryOrALinkInItsPlaceIsReplacedAndNotFollowed) {
   ASSERT_TRUE(os::MakeDirectories(pipes_.path() + "/lock"));
   ASSERT_EQ(symlink(elsewhere.c_str(), (pipes_.path() + "/lock/link").c_str()), 0);
 
-  EXPECT_EQ(pipes_.Mend(), true);
+  EXPECT_EQ(pipes_.RestoreSockets(), true);
 
   EXPECT_TRUE(Reaches());
   EXPECT_EQ(os::ReadFile(elsewhere + "/file"), "host");
@@ -83,10 +83,10 @@ TEST_F(PipesTest, ADirectoryOrALinkInItsPlaceIsReplacedAndNotFollowed) {
 
 TEST_F(PipesTest, ASocketThatWasNotKeptCannotBePutBack) {
   ASSERT_TRUE(pipes_.Forget());
-  EXPECT_EQ(pipes_.Mend(), false);
+  EXPECT_EQ(pipes_.RestoreSockets(), false);
   ASSERT_TRUE(os::RemoveFile(socket_));
 
-  const auto mended = pipes_.Mend();
+  const auto mended = pipes_.RestoreSockets();
 
   ASSERT_FALSE(mended);
   EXPECT_EQ(mended.error().message,

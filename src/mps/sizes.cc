@@ -17,12 +17,12 @@ using Config = NvidiaConfig::Mps;
 constexpr int kVolta = 70;
 constexpr int kMostBeforeVolta = 16;
 
-bool Fits(const Config::Size& size, const Found& gpu) {
+bool Fits(const Config::Size& size, const FoundDevice& gpu) {
   return nvidia::Fits({.index = size.index, .uuid = size.uuid, .model = size.model},
                       {.index = gpu.index, .uuid = gpu.id, .model = gpu.model});
 }
 
-int MemoryOf(int replicas, const Config& config, const Found& gpu) {
+int MemoryOf(int replicas, const Config& config, const FoundDevice& gpu) {
   const auto size =
       std::ranges::find_if(config.sizes, [&](const Config::Size& each) { return Fits(each, gpu); });
   if (size != config.sizes.end()) return size->memory;
@@ -31,7 +31,7 @@ int MemoryOf(int replicas, const Config& config, const Found& gpu) {
 }
 
 // Why MPS cannot share it; empty: it can.
-std::string Refusal(int replicas, const Found& gpu) {
+std::string Refusal(int replicas, const FoundDevice& gpu) {
   if (gpu.is_mig) return "MPS shares whole GPUs, and this is a MIG device";
   const int most = MostClients(gpu.capability);
   if (replicas <= most) return "";
@@ -47,11 +47,11 @@ int MostClients(int capability) {
   return capability < kVolta ? kMostBeforeVolta : nvidia::kMostMpsClients;
 }
 
-Sizes SizesFor(int replicas, const Config& config, std::span<const Found> found,
+Sizes SizesFor(int replicas, const Config& config, std::span<const FoundDevice> found,
                size_t gpus_of_node) {
   Sizes sizes{.threads = config.threads > 0 ? config.threads : 100 / std::max(replicas, 1)};
-  std::vector<const Found*> shared;
-  for (const Found& gpu : found) {
+  std::vector<const FoundDevice*> shared;
+  for (const FoundDevice& gpu : found) {
     std::string why = Refusal(replicas, gpu);
     if (why.empty()) {
       shared.push_back(&gpu);
@@ -59,8 +59,8 @@ Sizes SizesFor(int replicas, const Config& config, std::span<const Found> found,
       sizes.refused[gpu.id] = std::move(why);
     }
   }
-  std::ranges::sort(shared, {}, [](const Found* gpu) { return gpu->index; });
-  for (const Found* gpu : shared) {
+  std::ranges::sort(shared, {}, [](const FoundDevice* gpu) { return gpu->index; });
+  for (const FoundDevice* gpu : shared) {
     sizes.gpus.push_back({gpu->id, MemoryOf(replicas, config, *gpu)});
   }
   sizes.all_of_node = sizes.gpus.size() == gpus_of_node;

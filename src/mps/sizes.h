@@ -15,7 +15,7 @@
 namespace tessera::mps {
 
 // A device of the resource as it was found.
-struct Found {
+struct FoundDevice {
   std::string id;  // the device's
   unsigned index = 0;
   std::string model{};
@@ -44,7 +44,7 @@ struct Sizes {
 int MostClients(int capability);
 
 // `gpus_of_node`: how many there are, of whatever resource.
-Sizes SizesFor(int replicas, const NvidiaConfig::Mps& config, std::span<const Found> found,
+Sizes SizesFor(int replicas, const NvidiaConfig::Mps& config, std::span<const FoundDevice> found,
                size_t gpus_of_node);
 
 // What CUDA_VISIBLE_DEVICES is to be for the daemon; empty where it is to see all.

@@ -9,7 +9,7 @@ namespace {
 using Config = NvidiaConfig::Mps;
 using Texts = std::vector<std::string>;
 
-const std::vector<Found> kTwo = {
+const std::vector<FoundDevice> kTwo = {
     {.id = "GPU-b", .index = 1, .model = "NVIDIA A100", .memory_mib = 81920, .capability = 80},
     {.id = "GPU-a", .index = 0, .model = "Tesla T4", .memory_mib = 15360, .capability = 75}};
 
@@ -42,7 +42,7 @@ TEST(SizesTest, TheMostClientsDependOnTheGpu) {
 }
 
 TEST(SizesTest, AGpuThatTakesFewerClientsIsRefusedAloneAndTheRestSeesNoOther) {
-  std::vector<Found> found = kTwo;
+  std::vector<FoundDevice> found = kTwo;
   found[1].capability = 61;
   const Sizes sizes = SizesFor(20, {}, found, 2);
   EXPECT_EQ(sizes,
@@ -57,7 +57,8 @@ TEST(SizesTest, AGpuThatTakesFewerClientsIsRefusedAloneAndTheRestSeesNoOther) {
 
 TEST(SizesTest, AMigDeviceIsRefused) {
   EXPECT_EQ(
-      SizesFor(2, {}, std::vector<Found>{{.id = "MIG-a", .capability = 80, .is_mig = true}}, 1),
+      SizesFor(2, {}, std::vector<FoundDevice>{{.id = "MIG-a", .capability = 80, .is_mig = true}},
+               1),
       (Sizes{.threads = 50,
              .all_of_node = false,
              .refused = {{"MIG-a", "MPS shares whole GPUs, and this is a MIG device"}}}));

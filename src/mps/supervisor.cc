@@ -37,11 +37,11 @@ Supervisor::Supervisor(std::string resource, const Clock& clock, MpsControl& con
 }
 
 Duration Supervisor::Step() {
-  return status_.pid == 0 ? Begin() : Watch();
+  return status_.pid == 0 ? StartSupervision() : Watch();
 }
 
-Duration Supervisor::Begin() {
-  Result<Sizes> sizes = control_.Look();
+Duration Supervisor::StartSupervision() {
+  Result<Sizes> sizes = control_.ReadSizes();
   if (!sizes) return Failed(sizes.error());
   status_.refused = sizes->refused;
   late_.clear();
@@ -62,7 +62,7 @@ Duration Supervisor::Begin() {
   if (!std::exchange(begun_, true)) {
     if (Adopt(*sizes)) return kGlance;
     // Whom the former one served loses it now: that is said first, and for long enough to be seen.
-    if (control_.LastWord()) return Down("it is not as the former one left it");
+    if (control_.ReadStatus()) return DaemonDown("it is not as the former one left it");
   }
   control_.Kill();  // what an earlier one has left
   if (const Status launched = Launch(*sizes); !launched) {
@@ -84,8 +84,8 @@ void Supervisor::TellOfUnread(const Sizes& sizes) {
 }
 
 // What an earlier one has said of the daemon that still runs, if so.
-std::optional<nvidia::MpsStatus> Supervisor::Left() {
-  Result<nvidia::MpsStatus> last = control_.LastWord();
+std::optional<nvidia::MpsStatus> Supervisor::FormerStatus() {
+  Result<nvidia::MpsStatus> last = control_.ReadStatus();
   const std::optional<pid_t> daemon = control_.Find();
   if (!last || !daemon || last->boot != status_.boot || last->pid != *daemon) return std::nullopt;
   return *std::move(last);
@@ -93,16 +93,16 @@ std::optional<nvidia::MpsStatus> Supervisor::Left() {
 
 // Clients of one that runs notice nothing.
 bool Supervisor::Adopt(const Sizes& sizes) {
-  const std::optional<nvidia::MpsStatus> last = Left();
+  const std::optional<nvidia::MpsStatus> last = FormerStatus();
   if (!last) return false;
   if (!Agree(last->threads, last->served, sizes)) {
     log::Warn("MPS is started anew, as it runs with other sizes", {{"resource", resource_}});
     return false;
   }
-  Mend();
+  RestoreSockets();
   Status answer = Ask();
   for (int i = 1; i < times_.failures && !answer; ++i) answer = Ask();
-  if (!answer && Reach()) {
+  if (!answer && CheckSockets()) {
     log::Warn("MPS is started anew", answer.error(), {{"resource", resource_}});
     return false;
   }
@@ -114,9 +114,9 @@ bool Supervisor::Adopt(const Sizes& sizes) {
     late_.insert(gpu.uuid);
   }
   if (answer) {
-    Say();
+    PublishStatus();
   } else {
-    Unanswered(answer.error());
+    DaemonSilent(answer.error());
   }
   log::Info("MPS runs already and is kept", {{"resource", resource_}, {"pid", last->pid}});
   return true;
@@ -139,12 +139,12 @@ Status Supervisor::Launch(Sizes& sizes) {
   const pid_t daemon = TRY(control_.Start(sizes));
   for (const std::string& command : Commands(sizes)) TRY_IN(control_.Ask(command), command);
   TRY(Ask());
-  if (const Status kept = control_.Keep(); !kept) {
+  if (const Status kept = control_.KeepSockets(); !kept) {
     log::Warn("the sockets of MPS cannot be put back if somebody removes them", kept.error(),
               {{"resource", resource_}});
   }
   Serve(sizes, daemon);
-  Say();
+  PublishStatus();
   log::Info("MPS runs", {{"resource", resource_},
                          {"pid", daemon},
                          {"gpus", sizes.gpus.size()},
@@ -162,7 +162,7 @@ void Supervisor::Serve(const Sizes& sizes, pid_t daemon) {
   }
   since_ = clock_.Now();
   look_ = since_ + times_.interval * kQuestionsALook;
-  Answered();
+  DaemonAnswered();
 }
 
 Status Supervisor::Ask() {
@@ -173,15 +173,15 @@ Status Supervisor::Ask() {
 }
 
 Duration Supervisor::Watch() {
-  if (!control_.IsAlive(status_.pid)) return Down("it ended by itself");
-  Mend();
+  if (!control_.IsAlive(status_.pid)) return DaemonDown("it ended by itself");
+  RestoreSockets();
   const Steady now = clock_.Now();
   if (now < ask_) return std::min(kGlance, std::chrono::ceil<Duration>(ask_ - now));
-  if (const Status answer = Ask(); !answer) return Unanswered(answer.error());
+  if (const Status answer = Ask(); !answer) return DaemonSilent(answer.error());
   if (status_.state == MpsState::kSilent) log::Info("MPS answers again", {{"resource", resource_}});
   if (now - since_ >= kSteady) backoff_.Succeeded();
-  Answered();
-  Say();
+  DaemonAnswered();
+  PublishStatus();
   if (TakesIn()) return StartAnew();
   return std::min(kGlance, times_.interval);
 }
@@ -191,7 +191,7 @@ bool Supervisor::TakesIn() {
   const Steady now = clock_.Now();
   if ((unread_.empty() && late_.empty()) || now < look_) return false;
   look_ = now + times_.interval * kQuestionsALook;
-  const Result<Sizes> sizes = control_.Look();
+  const Result<Sizes> sizes = control_.ReadSizes();
   if (!sizes) return false;
   TellOfUnread(*sizes);
   const std::set<std::string> told = std::exchange(late_, {});
@@ -208,7 +208,7 @@ bool Supervisor::TakesIn() {
     log::Warn("a GPU waits until MPS has no client", Error{Reason::kMpsUnfit, kLater},
               {{"resource", resource_}, {"device", gpu}});
   }
-  if (late_ != told) Say();
+  if (late_ != told) PublishStatus();
   return false;
 }
 
@@ -231,7 +231,7 @@ Duration Supervisor::StartAnew() {
             {{"resource", resource_}, {"gpus", late_.size()}});
   status_.state = MpsState::kDown;
   status_.detail = "it is started anew to take GPUs in";
-  Say();  // before anything else, as ending takes its time
+  PublishStatus();  // before anything else, as ending takes its time
   Quit();
   status_.pid = 0;
   status_.served.clear();
@@ -246,7 +246,7 @@ void Supervisor::Quit() {
   control_.Kill();
 }
 
-void Supervisor::Answered() {
+void Supervisor::DaemonAnswered() {
   const Steady now = clock_.Now();
   unanswered_ = 0;
   told_.clear();
@@ -257,15 +257,15 @@ void Supervisor::Answered() {
 }
 
 // The daemon and its clients go on, whatever somebody does to the directory of its sockets.
-void Supervisor::Mend() {
-  const Result<bool> mended = control_.Mend();
+void Supervisor::RestoreSockets() {
+  const Result<bool> mended = control_.RestoreSockets();
   if (!mended || !*mended) return;
   log::Warn("sockets of MPS were removed or replaced, and are put back", {{"resource", resource_}});
 }
 
 // Whether it is the daemon that does not answer, and not somebody else's doing.
-Status Supervisor::Reach() {
-  if (TRY(control_.Mend())) {
+Status Supervisor::CheckSockets() {
+  if (TRY(control_.RestoreSockets())) {
     return Fail(Reason::kUnavailable, "its sockets were removed or replaced, and are put back");
   }
   if (control_.Accepts()) return {};
@@ -273,10 +273,11 @@ Status Supervisor::Reach() {
 }
 
 // Only one that takes a connection and does not answer hangs, and is of no use to those it serves.
-Duration Supervisor::Unanswered(const Error& error) {
-  const Status reached = Reach();
+Duration Supervisor::DaemonSilent(const Error& error) {
+  const Status reached = CheckSockets();
   if (reached && ++unanswered_ >= times_.failures) {
-    return Down(fmt::format("it does not answer, asked {} times: {}", unanswered_, error.message));
+    return DaemonDown(
+        fmt::format("it does not answer, asked {} times: {}", unanswered_, error.message));
   }
   status_.state = MpsState::kSilent;
   status_.detail =
@@ -290,11 +291,11 @@ Duration Supervisor::Unanswered(const Error& error) {
               {{"resource", resource_}, {"pid", status_.pid}});
   }
   ask_ = clock_.Now() + times_.interval;
-  Say();
+  PublishStatus();
   return std::min(kGlance, times_.interval);
 }
 
-Duration Supervisor::Down(const std::string& why) {
+Duration Supervisor::DaemonDown(const std::string& why) {
   log::Warn("MPS is down", Error{Reason::kMpsDown, why},
             {{"resource", resource_}, {"pid", status_.pid}});
   status_.state = MpsState::kDown;
@@ -302,7 +303,7 @@ Duration Supervisor::Down(const std::string& why) {
   status_.pid = 0;
   status_.served.clear();
   unanswered_ = 0;
-  Say();  // before anything else: what is granted from here on is of no use
+  PublishStatus();  // before anything else: what is granted from here on is of no use
   control_.Kill();
   return backoff_.Failed();
 }
@@ -313,20 +314,20 @@ Duration Supervisor::Failed(const Error& error) {
   }
   status_.state = MpsState::kDown;
   status_.detail = "it cannot be started: " + error.message;
-  Say();
+  PublishStatus();
   return backoff_.Failed();
 }
 
-void Supervisor::Say() {
+void Supervisor::PublishStatus() {
   status_.next = clock_.Now() + times_.interval + times_.timeout + kLate;
-  control_.Say(status_);
+  control_.WriteStatus(status_);
 }
 
 void Supervisor::End() {
   status_.state = MpsState::kDown;
   status_.detail = "it is being ended";
-  Say();  // before anything else, as ending takes its time
-  if (const auto last = begun_ ? std::nullopt : Left()) {
+  PublishStatus();  // before anything else, as ending takes its time
+  if (const auto last = begun_ ? std::nullopt : FormerStatus()) {
     status_.pid = last->pid;
     for (const auto& [gpu, memory] : last->served) exclusive_.insert(gpu);
   }

@@ -42,9 +42,9 @@ class Supervisor {
   void End();
 
  private:
-  Duration Begin();
+  Duration StartSupervision();
   void TellOfUnread(const Sizes& sizes);
-  std::optional<nvidia::MpsStatus> Left();
+  std::optional<nvidia::MpsStatus> FormerStatus();
   bool Adopt(const Sizes& sizes);
   Status Launch(Sizes& sizes);
   Duration Watch();
@@ -52,15 +52,15 @@ class Supervisor {
   bool HasClients();
   Duration StartAnew();
   void Quit();
-  void Mend();
-  Status Reach();
-  Duration Unanswered(const Error& error);
-  Duration Down(const std::string& why);
+  void RestoreSockets();
+  Status CheckSockets();
+  Duration DaemonSilent(const Error& error);
+  Duration DaemonDown(const std::string& why);
   Duration Failed(const Error& error);
   Status Ask();
   void Serve(const Sizes& sizes, pid_t daemon);
-  void Answered();
-  void Say();
+  void DaemonAnswered();
+  void PublishStatus();
 
   const std::string resource_;
   const Clock& clock_;

@@ -21,9 +21,9 @@ const Error kNoAnswer{Reason::kTimedOut, "nvidia-cuda-mps-control did not end wi
 // A machine on which everything goes well, but for what a test says.
 class FakeControl : public MpsControl {
  public:
-  Result<Sizes> Look() override { return sizes; }
-  Result<MpsStatus> LastWord() override { return last; }
-  void Say(const MpsStatus& status) override { said.push_back(status); }
+  Result<Sizes> ReadSizes() override { return sizes; }
+  Result<MpsStatus> ReadStatus() override { return last; }
+  void WriteStatus(const MpsStatus& status) override { said.push_back(status); }
   std::string Boot() override { return "boot"; }
   std::optional<pid_t> Find() override {
     return running == 0 ? std::nullopt : std::optional(running);
@@ -47,8 +47,8 @@ class FakeControl : public MpsControl {
     if (command == "get_client_list 55") return clients;
     return std::string(command.starts_with("get_") ? "25.0\n" : "");
   }
-  Status Keep() override { return {}; }
-  Result<bool> Mend() override {
+  Status KeepSockets() override { return {}; }
+  Result<bool> RestoreSockets() override {
     if (lost) return Fail(Reason::kUnavailable, "its socket was removed");
     if (torn) done.emplace_back("mend");
     return std::exchange(torn, stays_torn && torn);

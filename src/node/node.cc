@@ -143,7 +143,7 @@ std::vector<Changes> Node::AdoptFalls(const Verdicts& verdicts) {
   return changes;
 }
 
-std::vector<Changes> Node::Found(const std::string& source, std::vector<Device> devices) {
+std::vector<Changes> Node::UpdateDevices(const std::string& source, std::vector<Device> devices) {
   Merged merged = Merge(inventory_, source, std::move(devices),
                         [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
   bool changed = merged.inventory != inventory_;
@@ -275,7 +275,7 @@ std::optional<Steady> Node::StaleFrom(size_t position) const {
 }
 
 // Devices whose ids begin so: as far as a UUID's first part at least.
-std::vector<DeviceKey> Node::Beginning(std::string_view name) const {
+std::vector<DeviceKey> Node::KeysStartingWith(std::string_view name) const {
   constexpr std::string_view kCut = "…";
   constexpr size_t kShortest = std::string_view("GPU-12345678").size();
   if (name.ends_with(kCut)) name.remove_suffix(kCut.size());
@@ -295,20 +295,20 @@ Result<DeviceKey> Node::Resolve(std::string_view name) const {
     if (device.key.Text() == name) return device.key;
     if (device.key.id == name) matches.push_back(device.key);
   }
-  if (matches.empty()) matches = Beginning(name);
+  if (matches.empty()) matches = KeysStartingWith(name);
   if (matches.size() == 1) return matches.front();
   if (matches.empty()) return Fail(Reason::kNotFound, "there is no device {}", name);
   return Fail(Reason::kInvalid, "device {} could be {} or {}: name it in full", name,
               matches[0].Text(), matches[1].Text());
 }
 
-Result<Node::Ordered> Node::Cordon(std::string_view name, std::string_view reason) {
+Result<Node::OrderResult> Node::Cordon(std::string_view name, std::string_view reason) {
   DeviceKey key = TRY(Resolve(name));
   cordons_[key] = {std::string(reason), clock_.WallNow()};
-  return Ordered{key, CordonsChanged({key.source}, Urgency::kAtOnce)};
+  return OrderResult{key, CordonsChanged({key.source}, Urgency::kAtOnce)};
 }
 
-Result<Node::Ordered> Node::Uncordon(std::string_view name) {
+Result<Node::OrderResult> Node::Uncordon(std::string_view name) {
   // A cordoned device need not be here any more.
   auto cordoned = std::find_if(cordons_.begin(), cordons_.end(),
                                [&](const auto& item) { return item.first.Text() == name; });
@@ -318,7 +318,7 @@ Result<Node::Ordered> Node::Uncordon(std::string_view name) {
     return item.first == key || (device != nullptr && Concerns(item.first, *device));
   });
   if (lifted == 0) return Fail(Reason::kNotFound, "device {} is not cordoned", key.Text());
-  return Ordered{key, CordonsChanged({key.source}, Urgency::kCanWait)};
+  return OrderResult{key, CordonsChanged({key.source}, Urgency::kCanWait)};
 }
 
 std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
@@ -411,7 +411,7 @@ Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {
   return tessera::PlanFor(last->second.policy, held);
 }
 
-bool Node::Follow(const std::string& source, const Plan& plan) {
+bool Node::SetPlan(const std::string& source, const Plan& plan) {
   const auto [last, first] = plans_.try_emplace(source, plan);
   if (!first && last->second == plan) return false;
   last->second = plan;

@@ -93,7 +93,7 @@ class Node {
   void VerdictsLost() { all_unsaved_ = fall_unsaved_ = true; }
 
   // A scan of the source listed these devices, all there are.
-  std::vector<Changes> Found(const std::string& source, std::vector<Device> devices);
+  std::vector<Changes> UpdateDevices(const std::string& source, std::vector<Device> devices);
   // Whether the source's next scan may let a device leave that the last one missed: until then the
   // ledger may hear of a grant that was made meanwhile.
   bool AnyMayLeave(const std::string& source) const;
@@ -138,12 +138,12 @@ class Node {
   // Takes a device out by hand, or puts it back. `name` is "source/id", or an id that only one
   // source has, or what both begin with as tables show it: "GPU-8a1f1d3c…". kNotFound, or kInvalid
   // when it is ambiguous.
-  struct Ordered {
+  struct OrderResult {
     DeviceKey device;
     std::vector<Changes> changes;
   };
-  Result<Ordered> Cordon(std::string_view name, std::string_view reason);
-  Result<Ordered> Uncordon(std::string_view name);
+  Result<OrderResult> Cordon(std::string_view name, std::string_view reason);
+  Result<OrderResult> Uncordon(std::string_view name);
   Result<DeviceKey> Resolve(std::string_view name) const;
 
   // Why a device is not offered as healthy, in one sentence; nothing when it is. What is wrong with
@@ -154,7 +154,7 @@ class Node {
   // holds as configured from then on.
   Plan PlanFor(const std::string& source, const Policy& wanted) const;
   // So they are from now on. True when that is news: to be saved before anybody can hold a share.
-  bool Follow(const std::string& source, const Plan& plan);
+  bool SetPlan(const std::string& source, const Plan& plan);
   const Verdict& VerdictOf(const DeviceKey& key) const;
   const tessera::Cordon* CordonOf(const Device& device) const;
   // Whether every present device of the source has been checked on this boot.
@@ -167,7 +167,7 @@ class Node {
   const Ledger& ledger() const { return ledger_; }
 
  private:
-  std::vector<DeviceKey> Beginning(std::string_view name) const;
+  std::vector<DeviceKey> KeysStartingWith(std::string_view name) const;
   struct Health {
     Verdict verdict;
     Steady heard{};  // when the last evidence came; zero: never
@@ -176,7 +176,7 @@ class Node {
   // node_hardware.cc: what several sources may each call their own.
   bool MayShareHardware(const std::string& source) const;
   // Devices of other sources that are the same hardware, or a part or the whole of it.
-  std::vector<size_t> Elsewhere(const Device& device) const;
+  std::vector<size_t> SameHardware(const Device& device) const;
   // Whether one of those may be in use, or be granted still: the hardware would be granted twice.
   std::optional<Error> HeldElsewhere(const Device& device) const;
   // Other sources that may have the same hardware: what is to be said of their devices may differ.
@@ -192,7 +192,7 @@ class Node {
   using KeptOut = std::map<DeviceKey, Error, DeviceKeyLess>;
   void IndexRelations();
   void IndexRivals(size_t position, std::map<std::string_view, size_t>& takers);
-  KeptOut Excluded();
+  KeptOut ExcludedDevices();
   // node_owners.cc: the devices of kinds that do not own their functions of the PCI bus.
   using Claims = std::map<std::string, std::vector<size_t>>;
   void SetClaims(Claims claims);

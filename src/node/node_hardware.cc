@@ -40,7 +40,7 @@ bool Node::MayShareHardware(const std::string& source) const {
   return hardware_sources_.contains(source) || retired_.contains(source);
 }
 
-std::vector<size_t> Node::Elsewhere(const Device& device) const {
+std::vector<size_t> Node::SameHardware(const Device& device) const {
   std::vector<size_t> positions;
   if (!hardware_sources_.contains(device.key.source)) return positions;
   const auto add = [&](const std::string& id) {
@@ -62,7 +62,7 @@ std::vector<size_t> Node::Elsewhere(const Device& device) const {
 }
 
 std::optional<Error> Node::HeldElsewhere(const Device& device) const {
-  for (const size_t i : Elsewhere(device)) {
+  for (const size_t i : SameHardware(device)) {
     const Device& other = inventory_->devices[i];
     if (ledger_.MayBeInUse(other.key)) {
       return Error{Reason::kHeldElsewhere, "it may still be in use as " + other.key.Text()};
@@ -134,7 +134,7 @@ void Node::TakeOver(size_t position) {
   const auto consider = [&](const Verdict& verdict) {
     if (verdict.since > (newest == nullptr ? own : *newest).since) newest = &verdict;
   };
-  for (const size_t i : Elsewhere(device)) consider(health_[i].verdict);
+  for (const size_t i : SameHardware(device)) consider(health_[i].verdict);
   for (const Verdicts* gone : {&departed_, &awaited_}) {
     for (const auto& [key, verdict] : *gone) {
       if (IsOf(key, device)) consider(verdict);
@@ -154,7 +154,7 @@ void Node::TakeOver(size_t position) {
 
 void Node::ResetElsewhere(const Device& device) {
   if (!hardware_sources_.contains(device.key.source)) return;
-  for (const size_t i : Elsewhere(device)) {
+  for (const size_t i : SameHardware(device)) {
     if (health_[i].verdict.remedy != Remedy::kReset) continue;
     health_[i].verdict.remedy = Remedy::kNone;
     unsaved_.insert(inventory_->devices[i].key);

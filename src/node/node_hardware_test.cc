@@ -17,13 +17,13 @@ class HardwareTest : public testing::Test, public NodeUnderTest {
   void Hold(const std::string& id, const std::string& parent = "") {
     Device held = Npu(id);
     held.parent = parent;
-    node_.Found(kOther, {held});
+    node_.UpdateDevices(kOther, {held});
     node_.ledger().inbox()->Put(kOther, {id}, clock_.Now());
   }
   void Offer(const std::string& id, const std::string& parent = "") {
     Device device = Npu(id);
     device.parent = parent;
-    node_.Found(kSource, {device});
+    node_.UpdateDevices(kSource, {device});
     node_.Observe(kSource, {Good(id)});
   }
   static Error HeldAs(const std::string& id) {
@@ -54,12 +54,12 @@ TEST_F(HardwareTest, NorIsAPartOfItOrTheWhole) {
 }
 
 TEST_F(HardwareTest, NorWhatAnotherResourceStillOffers) {
-  node_.Found(kOther, {Npu("A")});
+  node_.UpdateDevices(kOther, {Npu("A")});
   Offer("A");
   EXPECT_EQ(Trouble("A"), GrantedAs("A"));
   TakeTold();
 
-  node_.Found(kOther, {});
+  node_.UpdateDevices(kOther, {});
   EXPECT_EQ(TakeTold(), "bad:dummy.com/other A=unhealthy change:dummy.com/npu ");
   EXPECT_EQ(Trouble("A"), std::nullopt);
 }
@@ -71,10 +71,10 @@ TEST_F(HardwareTest, OtherIdsAreOtherHardware) {
 }
 
 TEST_F(HardwareTest, OnceTheOtherHasNoneOfItItIsToldOf) {
-  node_.Found(kOther, {Npu("A")});
-  node_.Found(kOther, {});
+  node_.UpdateDevices(kOther, {Npu("A")});
+  node_.UpdateDevices(kOther, {});
   TakeTold();
-  node_.Found(kOther, {});
+  node_.UpdateDevices(kOther, {});
   EXPECT_EQ(TakeTold(), "bad:dummy.com/other change:dummy.com/npu ");
 }
 
@@ -101,13 +101,13 @@ TEST_F(HardwareTest, NorIsItAfterARestart) {
   next.Retire(kOther);
   next.Configure(kSource, true);
 
-  next.Found(kSource, {Npu("A")});
+  next.UpdateDevices(kSource, {Npu("A")});
 
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "A"})), HeldAs("A-1"));
 }
 
 TEST_F(HardwareTest, NorWhatKubeletMayStillGrantOfARetiredResource) {
-  node_.Found(kOther, {Npu("A")});
+  node_.UpdateDevices(kOther, {Npu("A")});
   node_.Retire(kOther);
   Offer("A");
   EXPECT_EQ(Trouble("A"), GrantedAs("A"));
@@ -148,7 +148,7 @@ class FaultyHardwareTest : public HardwareTest {
     clock_.Advance(Duration(1'000));
     node_.Retire(from);
     node_.Configure(to, true);
-    node_.Found(to, {Npu(id)});
+    node_.UpdateDevices(to, {Npu(id)});
   }
   std::string DetailOf(const std::string& source, const std::string& id) {
     return node_.VerdictOf({source, id}).detail;
@@ -174,7 +174,7 @@ TEST_F(FaultyHardwareTest, SoItDoesWhenTheFormerSourceIsGoneFirst) {
   EXPECT_TRUE(node_.EndRetired(kSource));
   EXPECT_EQ(node_.departed_verdicts().size(), 1u);
 
-  node_.Found(kOther, {Npu("A"), Npu("B")});
+  node_.UpdateDevices(kOther, {Npu("A"), Npu("B")});
 
   EXPECT_EQ(DetailOf(kOther, "A"), "XID 79");
   EXPECT_EQ(node_.VerdictOf({kOther, "B"}), Verdict());
@@ -185,14 +185,14 @@ TEST_F(FaultyHardwareTest, SoItDoesAfterARestart) {
   next.Restore({}, SavedVerdicts());
   next.Configure(kOther, true);
 
-  next.Found(kOther, {Npu("A")});
+  next.UpdateDevices(kOther, {Npu("A")});
 
   EXPECT_EQ(next.VerdictOf({kOther, "A"}).detail, "XID 79");
 }
 
 TEST_F(FaultyHardwareTest, SoItDoesWhenItMovesBetweenSourcesThatStay) {
-  node_.Found(kSource, {});
-  node_.Found(kOther, {Npu("A")});
+  node_.UpdateDevices(kSource, {});
+  node_.UpdateDevices(kOther, {Npu("A")});
 
   EXPECT_EQ(DetailOf(kOther, "A"), "XID 79");
 }
@@ -200,10 +200,10 @@ TEST_F(FaultyHardwareTest, SoItDoesWhenItMovesBetweenSourcesThatStay) {
 TEST_F(FaultyHardwareTest, ItConcernsThePartsOfTheHardware) {
   Device part = Npu("A-1");
   part.parent = "A";
-  node_.Found(kSource, {});
-  node_.Found(kSource, {});
+  node_.UpdateDevices(kSource, {});
+  node_.UpdateDevices(kSource, {});
 
-  node_.Found(kOther, {part});
+  node_.UpdateDevices(kOther, {part});
 
   EXPECT_EQ(DetailOf(kOther, "A-1"), "XID 79");
 }
@@ -223,7 +223,7 @@ TEST_F(FaultyHardwareTest, WhatWasMendedUnderAnotherNameDoesNotComeBack) {
 
 TEST_F(FaultyHardwareTest, WhatStruckUnderAnotherNameComesAlong) {
   node_.ledger().inbox()->Put(kOther, {"B"}, clock_.Now());
-  node_.Found(kOther, {Npu("B")});
+  node_.UpdateDevices(kOther, {Npu("B")});
   node_.Observe(kOther, {{{kOther, "B"}, Good("B").evidence}});
   Rename(kOther, kSource, "B");
   Strike(kSource, "B");
@@ -245,7 +245,7 @@ TEST_F(HardwareTest, WhatAGoodCheckMendsIsFoundOutAnew) {
   Offer("A");
   node_.Observe(kSource, {Fatal("A", "on fire")});
 
-  node_.Found(kOther, {Npu("A")});
+  node_.UpdateDevices(kOther, {Npu("A")});
 
   EXPECT_EQ(node_.VerdictOf({kOther, "A"}), Verdict());
 }
@@ -258,7 +258,7 @@ TEST_F(HardwareTest, ACordonHoldsWhicheverResourceHasTheHardware) {
 
   Device part = Npu("A-1");
   part.parent = "A";
-  node_.Found(kOther, {Npu("A"), part});
+  node_.UpdateDevices(kOther, {Npu("A"), part});
   node_.Observe(kOther, {{{kOther, "A"}, Good("A").evidence}});
   const Device& device = *node_.inventory()->Find({kOther, "A"});
   const Error cordoned{Reason::kCordoned, "cordoned: bad fan"};

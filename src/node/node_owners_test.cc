@@ -27,7 +27,7 @@ class OwnersTest : public testing::Test, public NodeUnderTest {
     Device device = Npu("0");
     device.key.source = source;
     device.traits = DeviceTraits{.pci_path = path};
-    node_.Found(source, {device});
+    node_.UpdateDevices(source, {device});
     node_.Observe(source, {{device.key, Good("").evidence}});
     TakeTold();
   }
@@ -67,7 +67,7 @@ TEST_F(OwnersTest, ItGoesToTheOtherKindWhenTheFirstHasItNoMore) {
   Find(kNic);
   Find(kVfio);
 
-  node_.Found(kNic, {});
+  node_.UpdateDevices(kNic, {});
 
   EXPECT_EQ(TakeTold(), "change:fixture.com/a bad:fixture.com/nic 0=unhealthy ");
   EXPECT_EQ(TroubleOf(kVfio), std::nullopt);
@@ -78,7 +78,7 @@ TEST_F(OwnersTest, WhileAContainerHasItUnderTheFirstKindItStays) {
   Find(kVfio);
   node_.ledger().inbox()->Put(kNic, {"0"}, clock_.Now());
 
-  node_.Found(kNic, {});
+  node_.UpdateDevices(kNic, {});
 
   EXPECT_EQ(TroubleOf(kVfio), ClaimedBy(kNic, "nic"));
 }

@@ -10,7 +10,7 @@ namespace {
 class NodePreparedTest : public testing::Test, public NodeUnderTest {};
 
 TEST_F(NodePreparedTest, ADeviceThatIsNotBackIsOutAndNoOther) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Good("1")});
   TakeTold();
   const Error why{Reason::kNotUnprepared, "it is not back"};
@@ -27,7 +27,7 @@ TEST_F(NodePreparedTest, ADeviceThatIsNotBackIsOutAndNoOther) {
 }
 
 TEST_F(NodePreparedTest, WhereNothingCanBePreparedAllDevicesOfTheSourceAreOut) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   TakeTold();
   const Error why{Reason::kIo, "nothing can be prepared for containers: the disk is full"};
@@ -43,15 +43,15 @@ TEST_F(NodePreparedTest, WhereNothingCanBePreparedAllDevicesOfTheSourceAreOut) {
 
 TEST_F(NodePreparedTest, WhatIsPreparedOnADeviceKeepsItFromLeaving) {
   node_.ledger().Reconcile({}, {kSource}, clock_.Now());
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.SetPrepared({{kSource, "0"}});
 
-  node_.Found(kSource, {});
-  node_.Found(kSource, {});
+  node_.UpdateDevices(kSource, {});
+  node_.UpdateDevices(kSource, {});
   EXPECT_EQ(KnownDevices(), "dummy.com/npu/0 ");
 
   node_.SetPrepared({});
-  node_.Found(kSource, {});
+  node_.UpdateDevices(kSource, {});
   EXPECT_EQ(KnownDevices(), "");
 }
 
@@ -59,11 +59,11 @@ TEST_F(NodePreparedTest, TheSameHardwareIsOfferedByNoOtherResourceUntilItIsBack)
   const std::string other = "dummy.com/other";
   for (const std::string& source : {kSource, other}) node_.Configure(source, true);
   node_.ledger().Reconcile({}, {kSource, other}, clock_.Now());
-  node_.Found(other, {Npu("0")});
+  node_.UpdateDevices(other, {Npu("0")});
   node_.SetPrepared({{other, "0"}});
   node_.Retire(other);
   node_.EndRetired(other);
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   TakeTold();
   EXPECT_EQ(Trouble("0"),

@@ -44,7 +44,7 @@ void Node::IndexRivals(size_t position, std::map<std::string_view, size_t>& take
   }
 }
 
-Node::KeptOut Node::Excluded() {
+Node::KeptOut Node::ExcludedDevices() {
   if (rivals_.empty()) return {};
   std::vector<Exclusive> devices;
   for (const size_t i : rivals_) {
@@ -76,7 +76,7 @@ Node::KeptOut Node::Excluded() {
 
 std::vector<Changes> Node::LookAtRivals() {
   if (rivals_.empty() && contested_.empty() && composed_.empty() && kept_out_.empty()) return {};
-  const KeptOut before = std::exchange(kept_out_, Excluded());
+  const KeptOut before = std::exchange(kept_out_, ExcludedDevices());
   AddDisowned(kept_out_);
   AddBroken(kept_out_);
   std::map<std::string, Urgency> sources;

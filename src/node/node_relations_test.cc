@@ -18,7 +18,7 @@ class RelationsTest : public testing::Test, public NodeUnderTest {
     return device;
   }
   void Offer(const std::string& source, const std::vector<Device>& devices) {
-    node_.Found(source, devices);
+    node_.UpdateDevices(source, devices);
     for (const Device& device : devices) {
       node_.Observe(source, {{{source, device.key.id}, Good("").evidence}});
     }
@@ -98,7 +98,7 @@ TEST_F(NodeExclusionTest, WhatTakesHardwareThatNoOtherTakesKeepsNobodyOut) {
 
 TEST_F(NodeExclusionTest, RivalsThatLeftKeepNobodyOut) {
   EndPending();
-  for (int scan = 0; scan < 2; ++scan) node_.Found(kOther, {});
+  for (int scan = 0; scan < 2; ++scan) node_.UpdateDevices(kOther, {});
   ASSERT_EQ(KnownDevices(), "dummy.com/npu/0 dummy.com/npu/1 ");
 
   EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"0"}, clock_.Now()), PutResult());

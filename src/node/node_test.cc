@@ -11,7 +11,7 @@ namespace {
 class NodeTest : public testing::Test, public NodeUnderTest {};
 
 TEST_F(NodeTest, ADeviceThatWasFoundIsNotYetOffered) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
 
   EXPECT_EQ(TakeTold(), "change:dummy.com/npu ");
   EXPECT_EQ(Trouble("0"), (Error{Reason::kNotChecked, "not checked yet on this boot"}));
@@ -19,7 +19,7 @@ TEST_F(NodeTest, ADeviceThatWasFoundIsNotYetOffered) {
 }
 
 TEST_F(NodeTest, AGoodCheckMakesItHealthy) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   TakeTold();
 
   node_.Observe(kSource, {Good("0")});
@@ -30,7 +30,7 @@ TEST_F(NodeTest, AGoodCheckMakesItHealthy) {
 }
 
 TEST_F(NodeTest, AFatalEventOfAHealthyDeviceIsBadNews) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Good("1")});
   TakeTold();
 
@@ -42,7 +42,7 @@ TEST_F(NodeTest, AFatalEventOfAHealthyDeviceIsBadNews) {
 }
 
 TEST_F(NodeTest, ADeviceThatFlapsTenTimesASecondIsTakenOutOnce) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
 
   EXPECT_EQ(ChangesOfAMinuteAtTenHertz(), 1);
@@ -53,14 +53,14 @@ TEST_F(NodeTest, ADeviceThatFlapsTenTimesASecondAndRecoversAtOnceIsHeldOutAtItsT
   eager.passes = 1;
   eager.recovery = Duration(0);
   node_.SetParameters({.policy = eager});
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
 
   EXPECT_EQ(ChangesOfAMinuteAtTenHertz(), 5);  // out, in, out, in, out
 }
 
 TEST_F(NodeTest, TheSameEvidenceAgainTellsNobody) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   TakeTold();
 
@@ -73,7 +73,7 @@ TEST_F(NodeTest, ADeviceIsNamedByWhatItsIdBeginsWith) {
   const std::string one = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
   const std::string like = "GPU-9b1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
   const std::string other = "GPU-9b1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a43";
-  node_.Found(kSource, {Npu(one), Npu(like), Npu(other), Npu("12")});
+  node_.UpdateDevices(kSource, {Npu(one), Npu(like), Npu(other), Npu("12")});
   for (const char* name : {"GPU-8a1f1d3c", "GPU-8a1f1d3c…", "dummy.com/npu/GPU-8a1f1d3c…"}) {
     EXPECT_EQ(node_.Resolve(name).value(), (DeviceKey{kSource, one})) << name;
   }
@@ -83,41 +83,41 @@ TEST_F(NodeTest, ADeviceIsNamedByWhatItsIdBeginsWith) {
 }
 
 TEST_F(NodeTest, AVanishedDeviceStaysWhileItMayBeInUse) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Good("1")});
 
-  node_.Found(kSource, {Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("1")});
 
   ASSERT_NE(node_.inventory()->Find({kSource, "0"}), nullptr);
   EXPECT_EQ(Trouble("0"), (Error{Reason::kVanished, "it is no longer there"}));
 }
 
 TEST_F(NodeTest, AVanishedDeviceLeavesOnceTheLedgerSaysThatNobodyHoldsIt) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.ledger().Reconcile({}, {kSource}, clock_.Now());
 
-  EXPECT_TRUE(node_.Found(kSource, {Npu("1")}));
+  EXPECT_TRUE(node_.UpdateDevices(kSource, {Npu("1")}));
   EXPECT_EQ(Trouble("0"), (Error{Reason::kVanished, "it is no longer there"}));
 
-  EXPECT_FALSE(node_.Found(kSource, {Npu("1")}));
+  EXPECT_FALSE(node_.UpdateDevices(kSource, {Npu("1")}));
   EXPECT_EQ(node_.inventory()->Find({kSource, "0"}), nullptr);
 }
 
 TEST_F(NodeTest, ADeviceThatIsGrantedWhileItVanishesStays) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.ledger().Reconcile({}, {kSource}, clock_.Now());
-  EXPECT_TRUE(node_.Found(kSource, {Npu("1")}));
+  EXPECT_TRUE(node_.UpdateDevices(kSource, {Npu("1")}));
 
   node_.ledger().inbox()->Put(kSource, {"0"}, clock_.Now());
 
-  EXPECT_FALSE(node_.Found(kSource, {Npu("1")}));
+  EXPECT_FALSE(node_.UpdateDevices(kSource, {Npu("1")}));
   EXPECT_NE(node_.inventory()->Find({kSource, "0"}), nullptr);
 }
 
 TEST_F(NodeTest, TheSameIdsOfOtherKindsAreNoHardware) {
   node_.ledger().inbox()->Put("dummy.com/other", {"0"}, clock_.Now());
-  node_.Found("dummy.com/other", {Npu("0")});
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices("dummy.com/other", {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   EXPECT_EQ(Trouble("0"), std::nullopt);
 }
@@ -125,7 +125,7 @@ TEST_F(NodeTest, TheSameIdsOfOtherKindsAreNoHardware) {
 TEST_F(NodeTest, ADeviceWithADefectIsNotHealedByAGoodCheck) {
   Device broken = Npu("0");
   broken.defect = Error{Reason::kUnreadable, "no permission"};
-  node_.Found(kSource, {broken});
+  node_.UpdateDevices(kSource, {broken});
 
   node_.Observe(kSource, {Good("0")});
 
@@ -133,7 +133,7 @@ TEST_F(NodeTest, ADeviceWithADefectIsNotHealedByAGoodCheck) {
 }
 
 TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   TakeTold();
   clock_.Advance(Duration(60'000));
@@ -145,7 +145,7 @@ TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
 }
 
 TEST_F(NodeTest, AFallIsToBeSavedAtOnceAndAnythingElseSoon) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   node_.VerdictsSaved();
   const uint64_t facts = node_.facts_generation();
@@ -164,7 +164,7 @@ TEST_F(NodeTest, AFallIsToBeSavedAtOnceAndAnythingElseSoon) {
 
 TEST_F(NodeTest, ATickTellsWhenTheFirstDeviceWillBeStale) {
   EXPECT_EQ(node_.Tick(), std::nullopt);
-  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("1")});
   const Steady first = clock_.Now();
   clock_.Advance(Duration(1'000));
@@ -176,7 +176,7 @@ TEST_F(NodeTest, ATickTellsWhenTheFirstDeviceWillBeStale) {
 TEST_F(NodeTest, AllAreHealthyWhenAllThatCanBeAre) {
   Device broken = Npu("2");
   broken.defect = Error{Reason::kUnreadable, "no permission"};
-  node_.Found(kSource, {Npu("0"), Npu("1"), broken});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1"), broken});
 
   node_.Observe(kSource, {Good("0")});
   EXPECT_FALSE(node_.AllHealthy(kSource));
@@ -185,7 +185,7 @@ TEST_F(NodeTest, AllAreHealthyWhenAllThatCanBeAre) {
 }
 
 TEST_F(NodeTest, ACordonTakesAHealthyDeviceOutUntilItIsLifted) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   TakeTold();
 
@@ -198,10 +198,10 @@ TEST_F(NodeTest, ACordonTakesAHealthyDeviceOutUntilItIsLifted) {
 }
 
 TEST_F(NodeTest, AnAmbiguousNameIsRefused) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   Device other = Npu("0");
   other.key.source = "dummy.com/tpu";
-  node_.Found("dummy.com/tpu", {other});
+  node_.UpdateDevices("dummy.com/tpu", {other});
 
   EXPECT_EQ(node_.Cordon("0", "why").error(),
             (Error{Reason::kInvalid,
@@ -210,7 +210,7 @@ TEST_F(NodeTest, AnAmbiguousNameIsRefused) {
 }
 
 TEST_F(NodeTest, ARestartOnTheSameBootKeepsVerdictsAndCordons) {
-  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Fatal("2", "on fire")});
   ASSERT_TRUE(node_.Cordon("1", "by hand"));
 
@@ -225,7 +225,7 @@ TEST_F(NodeTest, ARestartOnTheSameBootKeepsVerdictsAndCordons) {
 }
 
 TEST_F(NodeTest, WithoutVerdictsTheInventoryAndCordonsAreKept) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Good("1")});
   ASSERT_TRUE(node_.Cordon("1", "by hand"));
 
@@ -237,13 +237,13 @@ TEST_F(NodeTest, WithoutVerdictsTheInventoryAndCordonsAreKept) {
 }
 
 TEST_F(NodeTest, ASavedVerdictWaitsForItsDeviceToBeFound) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Fatal("0", "on fire")});
   RecordedNode next(clock_, {});
   next.Restore({}, SavedVerdicts());
   EXPECT_EQ(next.awaited_verdicts().size(), 1u);
 
-  next.Found(kSource, {Npu("0")});
+  next.UpdateDevices(kSource, {Npu("0")});
 
   EXPECT_EQ(next.TroubleOf(*next.inventory()->Find({kSource, "0"}))->message, "on fire");
   EXPECT_TRUE(next.awaited_verdicts().empty());
@@ -260,7 +260,7 @@ TEST_F(NodeTest, DevicesThatWereSavedInAnotherOrderAreFoundAllTheSame) {
 }
 
 TEST_F(NodeTest, AFallThatAnotherInstanceSawLaterIsAdopted) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Good("1")});
   Verdicts theirs = SavedVerdicts();
   for (auto& [key, verdict] : theirs) {
@@ -278,7 +278,7 @@ TEST_F(NodeTest, AFallThatAnotherInstanceSawLaterIsAdopted) {
 }
 
 TEST_F(NodeTest, SoItIsForADeviceThatWasNotCheckedYet) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   Verdict theirs;
   theirs.state = HealthState::kUnhealthy;
   theirs.detail = "on fire";
@@ -289,7 +289,7 @@ TEST_F(NodeTest, SoItIsForADeviceThatWasNotCheckedYet) {
 }
 
 TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
-  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});  // passes are counted no further
   EXPECT_TRUE(node_.all_verdicts_unsaved());
@@ -306,20 +306,20 @@ TEST_F(NodeTest, FactsAreToBeSavedWhenDevicesCordonsOrPlansChange) {
   const auto changed = [&] {
     return std::exchange(generation, node_.facts_generation()) != node_.facts_generation();
   };
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   EXPECT_TRUE(changed());
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0"), Fatal("0", "on fire")});
   EXPECT_FALSE(changed());
   ASSERT_TRUE(node_.Cordon("0", "why"));
   EXPECT_TRUE(changed());
   ASSERT_TRUE(node_.Uncordon("0"));
   EXPECT_TRUE(changed());
-  EXPECT_TRUE(node_.Follow(kSource, {}));
+  EXPECT_TRUE(node_.SetPlan(kSource, {}));
   EXPECT_TRUE(changed());
-  EXPECT_FALSE(node_.Follow(kSource, {}));
+  EXPECT_FALSE(node_.SetPlan(kSource, {}));
   EXPECT_FALSE(changed());
-  EXPECT_TRUE(node_.Follow(kSource, {{}, {{"0", {"0::1"}}}}));
+  EXPECT_TRUE(node_.SetPlan(kSource, {{}, {{"0", {"0::1"}}}}));
   EXPECT_TRUE(changed());
 }
 
@@ -332,7 +332,7 @@ Holding HoldingOf(std::vector<std::string> ids) {
 TEST_F(NodeTest, UntilItIsKnownWhoHoldsWhatDevicesAreDividedAsTheyWere) {
   EXPECT_EQ(node_.PlanFor(kSource, kShared), Plan{kShared});
   const Plan last = {{}, {{"1", {"1::1"}}}};
-  node_.Follow(kSource, last);
+  node_.SetPlan(kSource, last);
   node_.Restore(SavedFacts(), {});
 
   EXPECT_EQ(node_.PlanFor(kSource, kShared), last);
@@ -344,14 +344,14 @@ TEST_F(NodeTest, WhatTheCheckpointSaysIsKeptBesideThePlanThatWasSaved) {
   node_.ledger().Presume({HoldingOf({"0", "2::1"})});
   EXPECT_EQ(node_.PlanFor(kSource, kShared), (Plan{kShared, {{"0", {"0"}}}}));
 
-  node_.Follow(kSource, {{}, {{"1", {"1::1"}}}});
+  node_.SetPlan(kSource, {{}, {{"1", {"1::1"}}}});
 
   EXPECT_EQ(node_.PlanFor(kSource, kShared), (Plan{{}, {{"1", {"1::1"}}, {"2", {"2::1"}}}}));
 }
 
 TEST_F(NodeTest, APlanOfAnotherInstanceCountsUntilItIsKnownWhoHoldsWhat) {
-  node_.Follow(kSource, {});
-  node_.Follow("dummy.com/tpu", {});
+  node_.SetPlan(kSource, {});
+  node_.SetPlan("dummy.com/tpu", {});
   node_.ledger().Reconcile({}, {"dummy.com/tpu"}, clock_.Now());
   const uint64_t before = node_.facts_generation();
 
@@ -362,7 +362,7 @@ TEST_F(NodeTest, APlanOfAnotherInstanceCountsUntilItIsKnownWhoHoldsWhat) {
 }
 
 TEST_F(NodeTest, OnlyDevicesWhoseSharesWouldBeGoneWaitForTheirHolders) {
-  node_.Follow(kSource, {});
+  node_.SetPlan(kSource, {});
   node_.ledger().Reconcile({HoldingOf({"0"})}, {kSource}, clock_.Now());
   node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now());
   node_.ledger().inbox()->Put("dummy.com/tpu", {"2"}, clock_.Now());
@@ -375,7 +375,7 @@ TEST_F(NodeTest, OnlyDevicesWhoseSharesWouldBeGoneWaitForTheirHolders) {
 }
 
 TEST_F(NodeTest, UnverifiedByOrderAreThoseThatAreNotOutForAReasonOfTheirOwn) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0"), Fatal("1", "on fire")});
   TakeTold();
 
@@ -389,10 +389,10 @@ TEST_F(NodeTest, UnverifiedByOrderAreThoseThatAreNotOutForAReasonOfTheirOwn) {
 }
 
 TEST_F(NodeTest, VerdictsStayWithTheirDevicesWhenOthersComeAndGo) {
-  node_.Found(kSource, {Npu("1"), Npu("3")});
+  node_.UpdateDevices(kSource, {Npu("1"), Npu("3")});
   node_.Observe(kSource, {Good("1"), Fatal("3", "on fire")});
 
-  node_.Found(kSource, {Npu("0"), Npu("1"), Npu("2"), Npu("3")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1"), Npu("2"), Npu("3")});
 
   EXPECT_EQ(Trouble("0")->reason, Reason::kNotChecked);
   EXPECT_EQ(Trouble("1"), std::nullopt);
@@ -401,8 +401,8 @@ TEST_F(NodeTest, VerdictsStayWithTheirDevicesWhenOthersComeAndGo) {
 }
 
 TEST_F(NodeTest, OfARetiredSourceLeavesWhatNobodyHolds) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
-  node_.Found("dummy.com/tpu", {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices("dummy.com/tpu", {Npu("0")});
   node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now());
 
   node_.Retire(kSource);
@@ -419,19 +419,19 @@ TEST_F(NodeTest, OfARetiredSourceLeavesWhatNobodyHolds) {
 }
 
 TEST_F(NodeTest, ARetiredSourceMayBeConfiguredAgain) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   node_.Retire(kSource);
 
   node_.Configure(kSource, false);
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
 
   EXPECT_EQ(node_.retired(), std::set<std::string>());
   EXPECT_EQ(Trouble("0"), std::nullopt);
 }
 
 TEST_F(NodeTest, NothingIsToBeHeardOfWhatIsRetired) {
-  node_.Found(kSource, {Npu("0")});
+  node_.UpdateDevices(kSource, {Npu("0")});
   node_.Observe(kSource, {Good("0")});
   node_.Retire(kSource);
   TakeTold();
@@ -443,7 +443,7 @@ TEST_F(NodeTest, NothingIsToBeHeardOfWhatIsRetired) {
 }
 
 TEST_F(NodeTest, AnObstacleIsOfAllDevicesOfTheSourceThatAreWell) {
-  node_.Found(kSource, {Npu("0"), Npu("1")});
+  node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
   node_.Observe(kSource, {Good("0")});
   TakeTold();
   const Error why{Reason::kNotEnforced, "the library is not there"};

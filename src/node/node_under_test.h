@@ -35,8 +35,8 @@ class RecordedNode : public Node {
   using Node::Node;
 
   // Whether the next scan may let a device leave.
-  bool Found(const std::string& source, std::vector<Device> devices) {
-    Record(Node::Found(source, std::move(devices)));
+  bool UpdateDevices(const std::string& source, std::vector<Device> devices) {
+    Record(Node::UpdateDevices(source, std::move(devices)));
     return AnyMayLeave(source);
   }
   void Observe(const std::string& source, const std::vector<Observation>& observations) {
@@ -81,7 +81,7 @@ class RecordedNode : public Node {
       }
     }
   }
-  Result<DeviceKey> Record(const Result<Ordered>& ordered) {
+  Result<DeviceKey> Record(const Result<OrderResult>& ordered) {
     if (!ordered) return Fail(ordered.error());
     Record(ordered->changes);
     return ordered->device;

@@ -22,7 +22,7 @@ class Alarm {
   Alarm(Loop& loop, std::function<void()> task) : loop_(loop), task_(std::move(task)) {}
 
   // Runs the task after `delay`, unless it is going to run sooner anyway.
-  void Within(Duration delay) {
+  void RingWithin(Duration delay) {
     const Steady at = SystemClock().Now() + delay;
     if (timer_ && at_ <= at) return;
     at_ = at;

@@ -20,9 +20,9 @@ class AlarmTest : public testing::Test {
 };
 
 TEST_F(AlarmTest, TheEarliestWishCounts) {
-  alarm_.Within(kNever);
-  alarm_.Within(kSoon);
-  alarm_.Within(kNever);
+  alarm_.RingWithin(kNever);
+  alarm_.RingWithin(kSoon);
+  alarm_.RingWithin(kNever);
 
   loop_.Run();
 
@@ -30,8 +30,8 @@ TEST_F(AlarmTest, TheEarliestWishCounts) {
 }
 
 TEST_F(AlarmTest, ItRingsOnceForAllWishes) {
-  alarm_.Within(kSoon);
-  alarm_.Within(kSoon);
+  alarm_.RingWithin(kSoon);
+  alarm_.RingWithin(kSoon);
   loop_.Run();
 
   const Loop::Handle end = loop_.After(10 * kSoon, [this] { loop_.Stop(); });
@@ -43,9 +43,9 @@ TEST_F(AlarmTest, ItRingsOnceForAllWishes) {
 TEST_F(AlarmTest, ItCanBeSetAgainWhileItRings) {
   Alarm twice(loop_, [&] {
     if (++rings_ == 2) return loop_.Stop();
-    twice.Within(kSoon);
+    twice.RingWithin(kSoon);
   });
-  twice.Within(kSoon);
+  twice.RingWithin(kSoon);
 
   loop_.Run();
 
@@ -53,13 +53,13 @@ TEST_F(AlarmTest, ItCanBeSetAgainWhileItRings) {
 }
 
 TEST_F(AlarmTest, CancelledItIsQuietUntilItIsSetAgain) {
-  alarm_.Within(kSoon);
+  alarm_.RingWithin(kSoon);
   alarm_.Cancel();
   const Loop::Handle end = loop_.After(10 * kSoon, [this] { loop_.Stop(); });
   loop_.Run();
   EXPECT_EQ(rings_, 0);
 
-  alarm_.Within(kSoon);
+  alarm_.RingWithin(kSoon);
   loop_.Run();
   EXPECT_EQ(rings_, 1);
 }

@@ -139,7 +139,7 @@ bool HasEnded(const kube::Pod& pod, std::string_view container) {
          found->succeeded;
 }
 
-UsageByDevice UsageOf(const PodPlacement& placement, const kube::Pod* pod) {
+UsageByDevice UsageOfPlacement(const PodPlacement& placement, const kube::Pod* pod) {
   // As kubelet admits them.
   std::vector<const PlacedContainer*> by_start;
   for (const PlacedContainer& container : placement) {

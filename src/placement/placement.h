@@ -48,6 +48,6 @@ bool HasEnded(const kube::Pod& pod, std::string_view container);
 // need at a time and what its app containers need together, sidecars added to both. Nothing where
 // the pod has come to its end; once its init containers have, without theirs. Null: nothing more is
 // known of it.
-UsageByDevice UsageOf(const PodPlacement& placement, const kube::Pod* pod);
+UsageByDevice UsageOfPlacement(const PodPlacement& placement, const kube::Pod* pod);
 
 }  // namespace tessera

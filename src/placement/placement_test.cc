@@ -60,12 +60,12 @@ TEST_F(PlacementTest, WhatItTakesIsTheMostAtATimeAndNothingAfterItsEnd) {
                                   {"main", kube::Container::Kind::kApp, {{kFirst, 3000, 30}}}};
   auto pod =
       PodWith({Asking("prepare", 1, 5000, kube::Container::Kind::kInit), Asking("main", 1, 3000)});
-  EXPECT_EQ(UsageOf(placement, nullptr), (UsageByDevice{{kFirst, {1, 5000, 30}}}));
-  EXPECT_EQ(UsageOf(placement, &pod), (UsageByDevice{{kFirst, {1, 5000, 30}}}));
+  EXPECT_EQ(UsageOfPlacement(placement, nullptr), (UsageByDevice{{kFirst, {1, 5000, 30}}}));
+  EXPECT_EQ(UsageOfPlacement(placement, &pod), (UsageByDevice{{kFirst, {1, 5000, 30}}}));
   pod.containers[0].succeeded = true;
-  EXPECT_EQ(UsageOf(placement, &pod), (UsageByDevice{{kFirst, {1, 3000, 30}}}));
+  EXPECT_EQ(UsageOfPlacement(placement, &pod), (UsageByDevice{{kFirst, {1, 3000, 30}}}));
   pod.phase = kube::Pod::Phase::kSucceeded;
-  EXPECT_EQ(UsageOf(placement, &pod), UsageByDevice());
+  EXPECT_EQ(UsageOfPlacement(placement, &pod), UsageByDevice());
 }
 
 PlacedContainer AppWith(const std::string& device, int64_t memory, int cores = 0) {

@@ -10,10 +10,10 @@ namespace tessera {
 
 PreparationKeeper::PreparationKeeper(Surroundings at)
     : at_(std::move(at)),
-      next_(at_.loop, [this] { Look(); }),
+      next_(at_.loop, [this] { PollCheckpoint(); }),
       mailbox_(at_.loop, *this),
-      preparations_(std::make_shared<Preparations>(at_.state_dir, at_.root,
-                                                   mailbox_.Bind(&PreparationKeeper::Look))) {}
+      preparations_(std::make_shared<Preparations>(
+          at_.state_dir, at_.root, mailbox_.Bind(&PreparationKeeper::PollCheckpoint))) {}
 
 // The first time before there is a list: a device that is not back is in none as healthy. From then
 // on the loop waits for no disk here.
@@ -22,16 +22,16 @@ void PreparationKeeper::Open(const kubelet::Directories& directories) {
   if (std::exchange(opened_, true) || !preparations_->any()) return;
   const Status loaded = preparations_->Load();
   if (!loaded) log::Warn("what earlier agents have prepared is not known yet", loaded.error());
-  Look();
+  PollCheckpoint();
 }
 
 void PreparationKeeper::RemoveForgotten() {
   at_.workers.Run([preparations = preparations_] { preparations->RemoveForgotten(); });
 }
 
-void PreparationKeeper::Look() {
+void PreparationKeeper::PollCheckpoint() {
   const std::optional<Steady> next = preparations_->Tick();
-  if (next) next_.Within(std::max(Duration(0), *next - SystemClock().Now()));
+  if (next) next_.RingWithin(std::max(Duration(0), *next - SystemClock().Now()));
   Preparations::Standing standing = preparations_->standing();
   if (standing == standing_) return;
   standing_ = std::move(standing);

@@ -41,7 +41,7 @@ class PreparationKeeper {
   const std::vector<Error>& faults() const { return standing_.faults; }
 
  private:
-  void Look();
+  void PollCheckpoint();
 
   const Surroundings at_;
   bool opened_ = false;

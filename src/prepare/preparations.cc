@@ -122,7 +122,7 @@ Result<Preparations::Named> Preparations::NamedFor(const Start& start) {
                 "{}: kubelet's checkpoint does not say which container this is: {}", resource,
                 held.error().message);
   }
-  const HeldGrants::Some& some = (*held)->With(resource, start.share_ids);
+  const HeldGrants::Matches& some = (*held)->WithIds(resource, start.share_ids);
   if (some.empty()) {
     return Fail(Reason::kGrantUnknown, "{}: no container in kubelet's checkpoint holds {}",
                 resource, Join(start.share_ids, ","));

@@ -171,7 +171,7 @@ class Reader {
       for (size_t i = 0; i < kMaxDevices; ++i) {
         const uint64_t total = UnitsAt(at + i * sizeof(limiter::ShareWord));
         if (total == 0) continue;
-        Held held = MirrorOf(slot, i);
+        ProcessUsage held = MirrorOf(slot, i);
         held.total = total;
         held.context = std::min(held.context, total);
         held.module = std::min(held.module, total - held.context);
@@ -192,7 +192,7 @@ class Reader {
       if (words_.At<int32_t>(SlotAt(slot) + offsetof(HamiSlot, status)) == 0 || pid <= 0) continue;
       Process process{.slot = static_cast<int>(slot), .pid = static_cast<uint32_t>(pid)};
       for (size_t i = 0; i < kMaxDevices; ++i) {
-        const Held held = MirrorOf(slot, i);
+        const ProcessUsage held = MirrorOf(slot, i);
         if (held.total != 0) Add(held, i, process);
       }
       region_.processes.push_back(std::move(process));
@@ -206,7 +206,7 @@ class Reader {
     return Bytes(UsedAt(slot, device) + offsetof(HamiUsed, managed));
   }
 
-  Held MirrorOf(size_t slot, size_t device) {
+  ProcessUsage MirrorOf(size_t slot, size_t device) {
     const size_t at = UsedAt(slot, device);
     return {.context = Bytes(at + offsetof(HamiUsed, context)),
             .module = Bytes(at + offsetof(HamiUsed, module)),
@@ -215,7 +215,7 @@ class Reader {
   }
 
   // What is held of a device that there is not cannot be.
-  void Add(Held held, size_t place, Process& process) {
+  void Add(ProcessUsage held, size_t place, Process& process) {
     if (places_[place] < 0) {
       ++region_.odd;
       return;
@@ -251,7 +251,7 @@ class Reader {
   // HAMi-core has no total.
   void AddUp() {
     for (const Process& process : region_.processes) {
-      for (const Held& held : process.held) region_.devices[held.device].used += held.total;
+      for (const ProcessUsage& held : process.held) region_.devices[held.device].used += held.total;
     }
   }
 

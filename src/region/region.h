@@ -20,7 +20,7 @@ enum class Maker : uint8_t { kTessera, kHamiCore };
 std::string_view MakerName(Maker maker);
 
 // Bytes of one process on one device.
-struct Held {
+struct ProcessUsage {
   size_t device = 0;  // its place in Region::devices
   uint64_t context = 0;
   uint64_t module = 0;
@@ -28,7 +28,7 @@ struct Held {
   uint64_t total = 0;
   // Of data, what the device had no room for; HAMi-core does not say.
   std::optional<uint64_t> managed{};
-  bool operator==(const Held&) const = default;
+  bool operator==(const ProcessUsage&) const = default;
 };
 
 // A process that has, or had, a slot.
@@ -36,7 +36,7 @@ struct Process {
   int slot = 0;
   uint32_t pid = 0;    // as the container sees it
   bool ended = false;  // it said that it was about to end
-  std::vector<Held> held{};
+  std::vector<ProcessUsage> held{};
   bool operator==(const Process&) const = default;
 };
 

@@ -143,7 +143,7 @@ TEST(RegionTest, NumbersThatCannotBeCountAsNone) {
   EXPECT_EQ(region.policy, "");
   EXPECT_EQ(region.devices[0].limit, 0U);
   EXPECT_EQ(region.devices[0].percent, 0);
-  EXPECT_EQ(region.processes[0].held[0], (Held{0, 0, 600 * kMib, 0, 600 * kMib, 0}));
+  EXPECT_EQ(region.processes[0].held[0], (ProcessUsage{0, 0, 600 * kMib, 0, 600 * kMib, 0}));
   EXPECT_EQ(region.odd, 5U);
 }
 

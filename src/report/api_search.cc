@@ -24,7 +24,7 @@ ApiSearch::ApiSearch(config::ApiConfig config, os::Root root, kube::Environment 
       host_name_(std::move(host_name)),
       file_(ApiAccessFile(config_, root_, environment_)) {}
 
-std::optional<ApiPlace> ApiSearch::Look() {
+std::optional<ApiTarget> ApiSearch::Poll() {
   if (file_.empty()) return std::nullopt;
   const std::optional<os::FileInfo> now = InfoOf(file_);
   if (!again_ && now == seen_) return std::nullopt;

@@ -21,7 +21,7 @@ class ApiSearch {
 
   // Takes a look: a stat, as long as the file is as it was at the last one. Why there is no access
   // is logged once.
-  std::optional<ApiPlace> Look();
+  std::optional<ApiTarget> Poll();
   // Whether there may be access later, where there is none now.
   bool worthwhile() const { return !file_.empty(); }
 

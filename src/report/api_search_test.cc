@@ -33,7 +33,7 @@ class ApiSearchTest : public testing::Test {
   }
   // "machine at 10.0.0.9", or "none".
   std::string Look() {
-    const auto place = search_->Look();
+    const auto place = search_->Poll();
     return place ? place->node + " at " + place->access.host : "none";
   }
   size_t Warnings() const { return Split(told_.text(), '\n').size() - 1; }

@@ -13,9 +13,9 @@
 #include "hami/protocol/hami_protocol.h"
 #include "http/target.h"
 #include "kube/client.h"
+#include "kube/event_queue.h"
 #include "kube/node_keeper.h"
 #include "kube/node_pods.h"
-#include "kube/outbox.h"
 #include "os/loop.h"
 #include "placement/asked_sizes.h"
 #include "report/health_events.h"
@@ -29,13 +29,13 @@ constexpr Duration kRegistrationLook{30'000};
 }  // namespace
 
 // Everything but the loop's Post is touched on the loop's thread alone.
-struct ApiServer::Voice {
-  Voice(kube::Access access, const std::string& node, http::Metrics& metrics)
+struct ApiServer::ApiThread {
+  ApiThread(kube::Access access, const std::string& node, http::Metrics& metrics)
       : client(loop, std::move(access), {},
                [&metrics](std::string_view verb, int status) {
                  metrics.Add(http::Metric::kApiRequests, {verb, StatusText(status)});
                }),
-        outbox(
+        event_queue(
             loop, client, node,
             [&metrics](std::string_view result) { metrics.Add(http::Metric::kEvents, {result}); }),
         condition(loop, client, node,
@@ -62,8 +62,8 @@ struct ApiServer::Voice {
 
   void FollowPods(const std::shared_ptr<BindContext>& context,
                   const std::set<std::string>& resources, bool events) {
-    HamiProtocol::Tell tell;
-    if (events) tell = [this](const std::vector<kube::Event>& told) { outbox.Add(told); };
+    HamiProtocol::EmitEvents tell;
+    if (events) tell = [this](const std::vector<kube::Event>& told) { event_queue.Add(told); };
     protocol = std::make_unique<HamiProtocol>(hami::kNvidia, loop, client, name, tell,
                                               HamiProtocol::Times{});
     protocol->Serve(resources,
@@ -89,7 +89,7 @@ struct ApiServer::Voice {
                   context->Remove(*pod);
                   protocol->PodGone(*pod);
                 },
-            .ended = [context](const kube::PodPtr& pod) { context->pods.End(pod); }},
+            .ended = [context](const kube::PodPtr& pod) { context->pods.MarkEnded(pod); }},
         kube::NodePods::Times{});
     const auto told = [this](const json::Value& changed) { protocol->NodeChanged(changed); };
     lock = std::make_unique<kube::Watch>(
@@ -99,13 +99,13 @@ struct ApiServer::Voice {
             .changed = told, .deleted = {}, .begun = {}, .item = told, .listed = [] {}});
   }
 
-  void Seek(const std::string& uid, Duration within, const PodCache::Answer& answer) {
+  void LookUpPod(const std::string& uid, Duration within, const PodCache::Answer& answer) {
     pods->Await(uid, SystemClock().Now() + within, answer);
   }
 
   os::Loop loop;
   kube::Client client;
-  kube::Outbox outbox;
+  kube::EventQueue event_queue;
   kube::NodeKeeper condition;
   kube::NodeKeeper former;  // conditions, that they stay away
   kube::NodeKeeper labels;
@@ -121,53 +121,55 @@ struct ApiServer::Voice {
 };
 
 ApiServer::ApiServer(kube::Access access, std::string node, http::Metrics& metrics)
-    : voice_(std::make_shared<Voice>(std::move(access), node, metrics)) {}
+    : api_thread_(std::make_shared<ApiThread>(std::move(access), node, metrics)) {}
 
 ApiServer::~ApiServer() {
   if (context_) {
-    context_->pods.SetSeek(nullptr);
+    context_->pods.SetLookup(nullptr);
     context_->events.SetListener(nullptr);
   }
-  voice_->loop.Stop();
+  api_thread_->loop.Stop();
 }
 
 // The thread shares what it uses: it may still be in it when the agent ends.
-void ApiServer::Start() {
-  thread_.Start([voice = voice_] { voice->loop.Run(); }, "the API server is told nothing");
+void ApiServer::StartThread() {
+  thread_.Start([api_thread = api_thread_] { api_thread->loop.Run(); },
+                "the API server is told nothing");
 }
 
-void ApiServer::Tell(std::vector<kube::Event> events) {
+void ApiServer::EmitEvents(std::vector<kube::Event> events) {
   if (events.empty()) return;
-  voice_->loop.Post(
-      [voice = voice_.get(), events = std::move(events)] { voice->outbox.Add(events); });
-  Start();
+  api_thread_->loop.Post([api_thread = api_thread_.get(), events = std::move(events)] {
+    api_thread->event_queue.Add(events);
+  });
+  StartThread();
 }
 
 void ApiServer::SetCondition(const kube::Condition& condition) {
-  voice_->loop.Post([voice = voice_.get(), condition] {
-    voice->condition.Set([condition](const json::Value& node) {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), condition] {
+    api_thread->condition.Set([condition](const json::Value& node) {
       return kube::ConditionPatch(condition, node, SystemClock().WallNow());
     });
   });
-  Start();
+  StartThread();
 }
 
 void ApiServer::RemoveConditions(const std::set<std::string>& types, std::function<void()> gone) {
-  voice_->loop.Post([voice = voice_.get(), types, gone = std::move(gone)] {
-    if (types.empty()) return voice->former.Set(nullptr);
-    voice->former.Set([types, gone](const json::Value& node) {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), types, gone = std::move(gone)] {
+    if (types.empty()) return api_thread->former.Set(nullptr);
+    api_thread->former.Set([types, gone](const json::Value& node) {
       auto patch = ConditionsRemoval(types, node);
       if (!patch) gone();
       return patch;
     });
   });
-  Start();
+  StartThread();
 }
 
 void ApiServer::SetLabels(const Labels& labels) {
-  voice_->loop.Post([voice = voice_.get(), labels] {
-    voice->labels.Set([labels, told = std::string()](
-                          const json::Value& node) mutable -> std::optional<json::Value> {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), labels] {
+    api_thread->labels.Set([labels, told = std::string()](
+                               const json::Value& node) mutable -> std::optional<json::Value> {
       NodePatch patch = PatchLabels(labels, kube::MetadataOf(node));
       if (std::string others = Join(patch.others, ", "); others != told) {
         if (!others.empty()) {
@@ -180,68 +182,72 @@ void ApiServer::SetLabels(const Labels& labels) {
       return json::Value(*std::move(patch.patch));
     });
   });
-  Start();
+  StartThread();
 }
 
 void ApiServer::WatchPods(std::shared_ptr<BindContext> context,
                           const std::set<std::string>& resources, bool events) {
-  voice_->loop.Post([voice = voice_.get(), context, resources, events] {
-    voice->FollowPods(context, resources, events);
+  api_thread_->loop.Post([api_thread = api_thread_.get(), context, resources, events] {
+    api_thread->FollowPods(context, resources, events);
   });
   // The context may outlive the thread.
-  const auto post = [weak = std::weak_ptr(voice_)](std::function<void(Voice&)> task) {
-    const std::shared_ptr<Voice> voice = weak.lock();
-    if (voice) voice->loop.Post([voice = voice.get(), task = std::move(task)] { task(*voice); });
+  const auto post = [weak = std::weak_ptr(api_thread_)](std::function<void(ApiThread&)> task) {
+    const std::shared_ptr<ApiThread> api_thread = weak.lock();
+    if (api_thread)
+      api_thread->loop.Post(
+          [api_thread = api_thread.get(), task = std::move(task)] { task(*api_thread); });
   };
-  context->pods.SetSeek([post](const std::string& uid, Duration within, PodCache::Answer answer) {
-    post([uid, within, answer = std::move(answer)](Voice& voice) {
-      voice.Seek(uid, within, answer);
+  context->pods.SetLookup([post](const std::string& uid, Duration within, PodCache::Answer answer) {
+    post([uid, within, answer = std::move(answer)](ApiThread& api_thread) {
+      api_thread.LookUpPod(uid, within, answer);
     });
   });
   BindEvents::Listener listener;
   listener.bound = [post](const BoundContainer& bound) {
-    post([bound](Voice& voice) {
-      voice.protocol->Bound(HamiProtocol::GivenOf(bound, hami::kNvidia));
+    post([bound](ApiThread& api_thread) {
+      api_thread.protocol->Bound(HamiProtocol::BoundEntryOf(bound, hami::kNvidia));
     });
   };
   listener.refused = [post](const RefusedContainer& refused) {
-    post([refused](Voice& voice) { voice.protocol->Refused(refused); });
+    post([refused](ApiThread& api_thread) { api_thread.protocol->Refused(refused); });
   };
   listener.claimed = [post](const std::string& pod_uid) {
-    post([pod_uid](Voice& voice) { voice.protocol->Claimed(pod_uid); });
+    post([pod_uid](ApiThread& api_thread) { api_thread.protocol->Claimed(pod_uid); });
   };
   context->events.SetListener(std::make_shared<const BindEvents::Listener>(std::move(listener)));
   context_ = std::move(context);
-  Start();
+  StartThread();
 }
 
 void ApiServer::SetRegistration(const HamiRegistration& registration) {
-  voice_->loop.Post([voice = voice_.get(), registration] {
-    voice->registration.Set([registration, voice](const json::Value& node) {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), registration] {
+    api_thread->registration.Set([registration, api_thread](const json::Value& node) {
       const Clock& clock = SystemClock();
-      if (voice->protocol) voice->protocol->NodeSeen(node);
-      return RegistrationPatch(registration, node, clock.WallNow(), clock.Now() - voice->began);
+      if (api_thread->protocol) api_thread->protocol->NodeSeen(node);
+      return RegistrationPatch(registration, node, clock.WallNow(),
+                               clock.Now() - api_thread->began);
     });
   });
-  Start();
+  StartThread();
 }
 
 void ApiServer::RemoveRegistration(std::function<void()> gone) {
-  voice_->loop.Post([voice = voice_.get(), gone = std::move(gone)] {
-    if (!gone) return voice->registration.Set(nullptr);
-    voice->registration.Set([gone](const json::Value& node) {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), gone = std::move(gone)] {
+    if (!gone) return api_thread->registration.Set(nullptr);
+    api_thread->registration.Set([gone](const json::Value& node) {
       auto patch = RegistrationRemoval(node);
       if (!patch) gone();
       return patch;
     });
   });
-  Start();
+  StartThread();
 }
 
 void ApiServer::AskForNode(std::function<void(const json::Value& node)> answer) {
-  voice_->loop.Post(
-      [voice = voice_.get(), answer = std::move(answer)] { voice->AskForNode(answer); });
-  Start();
+  api_thread_->loop.Post([api_thread = api_thread_.get(), answer = std::move(answer)] {
+    api_thread->AskForNode(answer);
+  });
+  StartThread();
 }
 
 namespace {
@@ -271,17 +277,18 @@ std::string ApiAccessFile(const config::ApiConfig& config, const os::Root& root,
   return kube::InClusterToken(root, environment);
 }
 
-Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, const os::Root& root,
-                                              const kube::Environment& environment,
-                                              const std::string& host_name) {
+Result<std::optional<ApiTarget>> FindApiServer(const config::ApiConfig& config,
+                                               const os::Root& root,
+                                               const kube::Environment& environment,
+                                               const std::string& host_name) {
   if (ApiAccessFile(config, root, environment).empty()) return std::nullopt;
   const std::string node = NodeNameOf(config, environment, host_name);
   if (!config.kubeconfig.empty()) {
-    return ApiPlace{.access = TRY(kube::FromKubeconfig(config.kubeconfig)), .node = node};
+    return ApiTarget{.access = TRY(kube::FromKubeconfig(config.kubeconfig)), .node = node};
   }
   auto access = TRY(kube::InCluster(root, environment));
   if (!access) return std::nullopt;
-  return ApiPlace{.access = *std::move(access), .node = node};
+  return ApiTarget{.access = *std::move(access), .node = node};
 }
 
 }  // namespace tessera

@@ -32,7 +32,7 @@ class ApiServer {
   ApiServer(kube::Access access, std::string node, http::Metrics& metrics);
   ~ApiServer();
 
-  void Tell(std::vector<kube::Event> events);
+  void EmitEvents(std::vector<kube::Event> events);
   void SetCondition(const kube::Condition& condition);
   // Has the conditions of these types taken away that agents put there, and says, on its own
   // thread, when there are none any more: now and then, until it is told of no types.
@@ -52,24 +52,25 @@ class ApiServer {
   void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
-  struct Voice;  // shared with its thread
-  void Start();
+  struct ApiThread;  // shared with its thread
+  void StartThread();
 
-  std::shared_ptr<Voice> voice_;
+  std::shared_ptr<ApiThread> api_thread_;
   std::shared_ptr<BindContext> context_;  // that is written in
   os::ThreadOnce thread_;
 };
 
 // Which API server the configuration means, and who this node is to it.
-struct ApiPlace {
+struct ApiTarget {
   kube::Access access;
   std::string node;
 };
 // Nothing where none is to be used: it is switched off, or the agent has no access, or nobody says
 // which node this is. `environment` is asked for NODE_NAME and where a pod's API server is.
-Result<std::optional<ApiPlace>> FindApiServer(const config::ApiConfig& config, const os::Root& root,
-                                              const kube::Environment& environment,
-                                              const std::string& host_name);
+Result<std::optional<ApiTarget>> FindApiServer(const config::ApiConfig& config,
+                                               const os::Root& root,
+                                               const kube::Environment& environment,
+                                               const std::string& host_name);
 // What the node is called: as the configuration says, or NODE_NAME, or the machine's name, which in
 // a pod is the pod's.
 std::string NodeNameOf(const config::ApiConfig& config, const kube::Environment& environment,

@@ -51,12 +51,12 @@ hami::RegisteredDevice Registered(const Node& node, const Device& device,
 // The points from each of the GPUs to each other one, as far as they are known.
 using Points = std::map<std::string, std::map<std::string, int>>;
 
-struct Known {
+struct RegisteredNode {
   std::map<std::string, hami::RegisteredDevice> devices;
   Points points;
 };
 
-void AddDevices(const Node& node, const config::Resource& resource, Known& known) {
+void AddDevices(const Node& node, const config::Resource& resource, RegisteredNode& known) {
   for (const Device& device : node.inventory()->devices) {
     if (device.key.source != resource.name || !device.parent.empty() || device.memory <= 0) {
       continue;
@@ -129,7 +129,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
   const hami::Vendor* vendor = nullptr;
   bool scored = false;
   bool old_format = false;
-  Known known;
+  RegisteredNode known;
   for (const config::Resource& resource : resources) {
     const auto* settings = SettingsOf(resource);
     if (settings == nullptr) continue;

@@ -55,7 +55,7 @@ json::Value NodeWith(const Labels& annotations) {
 class RegistrationTest : public NodeUnderTest, public testing::Test {
  protected:
   void Find(const std::vector<Device>& devices, const std::string& source = kGpus) {
-    node_.Found(source, devices);
+    node_.UpdateDevices(source, devices);
     std::vector<Observation> good;
     for (const Device& device : devices) {
       if (device.defect) continue;
@@ -135,7 +135,7 @@ TEST_F(RegistrationTest, AGpuThatCannotBeReadLeavesTheOthersRegistered) {
 TEST_F(RegistrationTest, AGpuWhoseFormerSharesAreHeldGetsNoMorePods) {
   Find({Gpu(kFirst, 0)});
   const std::string healthy = Devices();
-  node_.Follow(kGpus, {{}, {{kFirst, {kFirst}}}});
+  node_.SetPlan(kGpus, {{}, {{kFirst, {kFirst}}}});
 
   EXPECT_EQ(Devices(), healthy.substr(0, healthy.find(R"(,"health")")) + "}]");
 }

@@ -34,7 +34,7 @@ bool CameBack(const Transition& step) {
 }
 
 // Steps of one direction, told at one moment.
-struct News {
+struct HealthChange {
   const std::string& source;
   const std::string& node;
   bool bad;
@@ -49,7 +49,7 @@ std::string Why(const Transition& step) {
 }
 
 // "a, b and 5 more".
-std::string Named(const std::vector<std::string>& names) {
+std::string JoinNames(const std::vector<std::string>& names) {
   const auto end = names.size() > kNamed + 1 ? names.begin() + kNamed : names.end();
   std::string text = Join(std::vector<std::string>(names.begin(), end), ", ");
   if (end != names.end()) text += fmt::format(" and {} more", names.end() - end);
@@ -62,29 +62,29 @@ std::string TextOf(const std::vector<const Transition*>& steps, bool bad) {
   for (const Transition* step : steps) names.push_back(step->key.Text());
   const std::string_view noun = steps.size() == 1 ? "device" : "devices";
   const std::string_view verb = steps.size() == 1 ? "is" : "are";
-  if (!bad) return fmt::format("{} {} {} healthy again", noun, Named(names), verb);
-  return fmt::format("{} {} {} unhealthy: {}{}", noun, Named(names), verb,
+  if (!bad) return fmt::format("{} {} {} healthy again", noun, JoinNames(names), verb);
+  return fmt::format("{} {} {} unhealthy: {}{}", noun, JoinNames(names), verb,
                      steps.size() == 1 ? "" : "the first of them: ", Why(*steps.front()));
 }
 
 using Pod = std::pair<std::string, std::string>;  // namespace and name
 
-struct Held {
+struct AffectedPod {
   std::string uid{};
   std::set<std::string> containers{};
   std::vector<const Transition*> steps{};
 };
 
-std::map<Pod, Held> HoldersOf(const News& news, const Ledger& ledger) {
+std::map<Pod, AffectedPod> HoldersOf(const HealthChange& change, const Ledger& ledger) {
   std::map<std::string_view, const Transition*> by_id;
-  for (const Transition* step : news.steps) by_id.emplace(step->key.id, step);
-  std::map<Pod, Held> pods;
+  for (const Transition* step : change.steps) by_id.emplace(step->key.id, step);
+  std::map<Pod, AffectedPod> pods;
   for (const Holding& holding : ledger.holdings()) {
-    if (holding.resource != news.source || holding.pod.empty()) continue;
+    if (holding.resource != change.source || holding.pod.empty()) continue;
     for (const std::string& device : ledger.DevicesOf(holding)) {
       const auto found = by_id.find(device);
       if (found == by_id.end()) continue;
-      Held& held = pods[{holding.pod_namespace, holding.pod}];
+      AffectedPod& held = pods[{holding.pod_namespace, holding.pod}];
       held.uid = holding.pod_uid;
       held.containers.insert(holding.container);
       if (std::ranges::count(held.steps, found->second) == 0) held.steps.push_back(found->second);
@@ -93,36 +93,36 @@ std::map<Pod, Held> HoldersOf(const News& news, const Ledger& ledger) {
   return pods;
 }
 
-std::vector<kube::Event> NodeEvents(const News& news) {
+std::vector<kube::Event> NodeEvents(const HealthChange& change) {
   const auto event = [&](const std::vector<const Transition*>& steps) {
-    return kube::Event{.about = kube::NodeReference(news.node),
-                       .warning = news.bad,
-                       .reason = std::string(news.reason()),
-                       .message = TextOf(steps, news.bad),
-                       .when = news.when,
-                       .subject = steps.size() == 1 ? steps[0]->key.Text() : news.source};
+    return kube::Event{.about = kube::NodeReference(change.node),
+                       .warning = change.bad,
+                       .reason = std::string(change.reason()),
+                       .message = TextOf(steps, change.bad),
+                       .when = change.when,
+                       .subject = steps.size() == 1 ? steps[0]->key.Text() : change.source};
   };
-  if (news.steps.size() > kInDetail) return {event(news.steps)};
+  if (change.steps.size() > kInDetail) return {event(change.steps)};
   std::vector<kube::Event> events;
-  events.reserve(news.steps.size());
-  for (const Transition* step : news.steps) events.push_back(event({step}));
+  events.reserve(change.steps.size());
+  for (const Transition* step : change.steps) events.push_back(event({step}));
   return events;
 }
 
-std::vector<kube::Event> PodEvents(const News& news, const Ledger& ledger) {
+std::vector<kube::Event> PodEvents(const HealthChange& change, const Ledger& ledger) {
   std::vector<kube::Event> events;
-  for (const auto& [pod, held] : HoldersOf(news, ledger)) {
+  for (const auto& [pod, held] : HoldersOf(change, ledger)) {
     const bool one = held.containers.size() == 1;
-    const std::string message = TextOf(held.steps, news.bad);
+    const std::string message = TextOf(held.steps, change.bad);
     events.push_back({.about = {.kind = "Pod",
                                 .pod_namespace = pod.first,
                                 .name = pod.second,
                                 .uid = held.uid,
                                 .container = one ? *held.containers.begin() : ""},
-                      .warning = news.bad,
-                      .reason = std::string(news.reason()),
+                      .warning = change.bad,
+                      .reason = std::string(change.reason()),
                       .message = message,
-                      .when = news.when,
+                      .when = change.when,
                       // Two devices of a pod may fall in one millisecond, one after the other.
                       .subject = message});
   }
@@ -135,13 +135,13 @@ std::vector<kube::Event> EventsOf(const std::string& source, const std::vector<T
                                   const Ledger& ledger, const std::string& node_name, Wall now) {
   std::vector<kube::Event> events;
   for (const bool bad : {true, false}) {
-    News news{.source = source, .node = node_name, .bad = bad, .when = now, .steps = {}};
+    HealthChange change{.source = source, .node = node_name, .bad = bad, .when = now, .steps = {}};
     for (const Transition& step : steps) {
-      if (bad ? Fell(step) : CameBack(step)) news.steps.push_back(&step);
+      if (bad ? Fell(step) : CameBack(step)) change.steps.push_back(&step);
     }
-    if (news.steps.empty()) continue;
-    for (kube::Event& event : NodeEvents(news)) events.push_back(std::move(event));
-    for (kube::Event& event : PodEvents(news, ledger)) events.push_back(std::move(event));
+    if (change.steps.empty()) continue;
+    for (kube::Event& event : NodeEvents(change)) events.push_back(std::move(event));
+    for (kube::Event& event : PodEvents(change, ledger)) events.push_back(std::move(event));
   }
   return events;
 }
@@ -192,11 +192,12 @@ kube::Condition ConditionOf(const Node& node, const std::string& type) {
   if (out.empty()) {
     return {.type = type, .holds = false, .reason = kNoneOut, .message = "no device is unhealthy"};
   }
-  return {.type = type,
-          .holds = true,
-          .reason = kSomeOut,
-          .message = fmt::format("{} of {} unhealthy: {}; {}{}", out.size(), Count(all, "device"),
-                                 Named(out), out.size() == 1 ? "" : "the first: ", first->Text())};
+  return {
+      .type = type,
+      .holds = true,
+      .reason = kSomeOut,
+      .message = fmt::format("{} of {} unhealthy: {}; {}{}", out.size(), Count(all, "device"),
+                             JoinNames(out), out.size() == 1 ? "" : "the first: ", first->Text())};
 }
 
 std::optional<json::Value> ConditionsRemoval(const std::set<std::string>& types,

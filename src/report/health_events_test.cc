@@ -171,7 +171,7 @@ TEST(EventsOf, AHolderThatNobodyHasNamedHasNoEvent) {
 class ConditionOfNode : public NodeUnderTest, public testing::Test {
  protected:
   void SetUp() override {
-    node_.Found(kSource, {Npu("0"), Npu("1")});
+    node_.UpdateDevices(kSource, {Npu("0"), Npu("1")});
     node_.Observe(kSource, {Good("0"), Good("1")});
   }
   std::string Now() {

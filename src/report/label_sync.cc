@@ -26,7 +26,7 @@ LabelSync::LabelSync(Surroundings at, const config::Config& config)
 }
 
 LabelSync::~LabelSync() {
-  if (config_.remove_on_exit) Drop();
+  if (config_.remove_on_exit) RemoveFile();
 }
 
 void LabelSync::Apply(const config::Config& config) {
@@ -35,7 +35,7 @@ void LabelSync::Apply(const config::Config& config) {
   config_ = config.labels;
   path_ = os::Root(config.root_prefix).Path(config_.file);
   const bool off = config_.output == config::LabelsOutput::kOff;
-  if (written_ && (off || written_->first != path_)) Drop();
+  if (written_ && (off || written_->first != path_)) RemoveFile();
   if (off || config_.output == config::LabelsOutput::kFile) LeaveNode();
   // The former ones go after the new ones have come, which take over what they know. They may wait
   // for their threads when they end.
@@ -43,17 +43,17 @@ void LabelSync::Apply(const config::Config& config) {
   if (!off) labellers_ = std::make_shared<const Labellers>(at_.labellers(config));
   if (former != nullptr) workers_.Run([former = std::move(former)] {});
   next_.Cancel();
-  if (!off) next_.Within(kFirst);
+  if (!off) next_.RingWithin(kFirst);
 }
 
-void LabelSync::Soon() {
+void LabelSync::ReadSoon() {
   if (labellers_ == nullptr) return;
   again_ = true;
-  if (!busy_) next_.Within(at_.settle);
+  if (!busy_) next_.RingWithin(at_.settle);
 }
 
-LabelSync::Told LabelSync::ReadAll(const Labellers& labellers) {
-  Told told;
+LabelSync::Reading LabelSync::ReadAll(const Labellers& labellers) {
+  Reading told;
   for (const auto& labeller : labellers) {
     Result<Labels> read = labeller->Read();
     if (!read) told.error = read.error();
@@ -63,26 +63,27 @@ LabelSync::Told LabelSync::ReadAll(const Labellers& labellers) {
 }
 
 void LabelSync::Read() {
-  next_.Within(os::UntilBeat(config_.sleep_interval));
+  next_.RingWithin(os::UntilBeat(config_.sleep_interval));
   if (busy_) return workers_.GoOn();
   busy_ = true;
   again_ = false;
-  workers_.Run([labellers = labellers_, generation = generation_,
-                came = mailbox_.Bind(&LabelSync::Came)] { came(generation, ReadAll(*labellers)); });
+  workers_.Run(
+      [labellers = labellers_, generation = generation_,
+       came = mailbox_.Bind(&LabelSync::ReadEnded)] { came(generation, ReadAll(*labellers)); });
 }
 
-void LabelSync::Came(unsigned generation, const Told& told) {
+void LabelSync::ReadEnded(unsigned generation, const Reading& told) {
   if (generation != generation_) return;
-  if (told.error && !Overdue(*told.error)) return Rest();
+  if (told.error && !Overdue(*told.error)) return ScheduleRead();
   if (!told.error) failing_since_.reset();
-  if (!at_.may_write()) return Rest();
+  if (!at_.may_write()) return ScheduleRead();
   ToFile() ? Write(told.labels) : LabelNode(told.labels);
 }
 
 // A driver that was let go of comes back.
 bool LabelSync::Overdue(const Error& error) {
   if (error.reason == Reason::kReleased) return false;
-  TellOnce("the node's labels cannot be read, those told stay for a while", error);
+  LogOnce("the node's labels cannot be read, those told stay for a while", error);
   if (!failing_since_) failing_since_ = at_.clock.Now();
   return at_.clock.Now() - *failing_since_ >= kGrace;
 }
@@ -96,19 +97,19 @@ bool LabelSync::ToFile() const {
 
 // A key has one owner: what went to the file before is not left there.
 void LabelSync::LabelNode(const Labels& labels) {
-  Drop();
+  RemoveFile();
   // Whether the node still has them is looked at by who writes them.
-  if (on_node_ == labels) return Rest();
+  if (on_node_ == labels) return ScheduleRead();
   on_node_.reset();
   if (at_.to_node(labels)) {
     on_node_ = labels;
-    return Rest();
+    return ScheduleRead();
   }
-  TellOnce("the node is not labelled",
-           Error{Reason::kNotFound,
-                 "there is no API server to be told (docs/api-server.md), nor the directory of " +
-                     path_ + ": node feature discovery is not installed, or not mounted"});
-  Rest();
+  LogOnce("the node is not labelled",
+          Error{Reason::kNotFound,
+                "there is no API server to be told (docs/api-server.md), nor the directory of " +
+                    path_ + ": node feature discovery is not installed, or not mounted"});
+  ScheduleRead();
 }
 
 void LabelSync::Write(const Labels& labels) {
@@ -118,41 +119,41 @@ void LabelSync::Write(const Labels& labels) {
     (void)at_.to_node({});
   }
   written_.emplace(path_, labels);
-  workers_.Run(
-      [path = path_, labels, generation = generation_, wrote = mailbox_.Bind(&LabelSync::Wrote)] {
-        wrote(generation, WriteLabelFile(path, labels));
-      });
+  workers_.Run([path = path_, labels, generation = generation_,
+                wrote = mailbox_.Bind(&LabelSync::WriteEnded)] {
+    wrote(generation, WriteLabelFile(path, labels));
+  });
 }
 
 void LabelSync::LeaveNode() {
   if (std::exchange(on_node_, std::nullopt)) (void)at_.to_node({});
 }
 
-void LabelSync::Wrote(unsigned generation, const Result<bool>& written) {
+void LabelSync::WriteEnded(unsigned generation, const Result<bool>& written) {
   if (generation != generation_) return;
   if (!written) {
-    TellOnce("cannot write the node's labels", written.error());
+    LogOnce("cannot write the node's labels", written.error());
   } else {
     if (*written) {
       log::Info("wrote the node's labels", {{"path", path_}, {"labels", written_->second.size()}});
     }
     if (!failing_since_) refusal_.clear();
   }
-  Rest();
+  ScheduleRead();
 }
 
-void LabelSync::Rest() {
+void LabelSync::ScheduleRead() {
   busy_ = false;
-  if (again_) next_.Within(at_.settle);
+  if (again_) next_.RingWithin(at_.settle);
 }
 
-void LabelSync::TellOnce(std::string_view message, const Error& error) {
+void LabelSync::LogOnce(std::string_view message, const Error& error) {
   if (error.message == refusal_) return;
   refusal_ = error.message;
   log::Warn(message, error);
 }
 
-void LabelSync::Drop() {
+void LabelSync::RemoveFile() {
   if (!written_) return;
   if (const Status removed = RemoveLabelFile(written_->first, written_->second); !removed) {
     log::Warn("cannot remove the node's labels", removed.error());

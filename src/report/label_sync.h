@@ -52,27 +52,27 @@ class LabelSync {
   // the node, is removed.
   void Apply(const config::Config& config);
   // Devices changed, or this instance may write now.
-  void Soon();
+  void ReadSoon();
 
  private:
   // What one reading of all kinds came to.
-  struct Told {
+  struct Reading {
     Labels labels;               // without devices of those that failed
     std::optional<Error> error;  // of one that did
   };
-  static Told ReadAll(const Labellers& labellers);
+  static Reading ReadAll(const Labellers& labellers);
 
   void Read();
-  void Came(unsigned generation, const Told& told);
+  void ReadEnded(unsigned generation, const Reading& told);
   void Write(const Labels& labels);
-  void Wrote(unsigned generation, const Result<bool>& written);
-  void Rest();
+  void WriteEnded(unsigned generation, const Result<bool>& written);
+  void ScheduleRead();
   bool ToFile() const;
   void LabelNode(const Labels& labels);
   void LeaveNode();
   bool Overdue(const Error& error);
-  void TellOnce(std::string_view message, const Error& error);
-  void Drop();
+  void LogOnce(std::string_view message, const Error& error);
+  void RemoveFile();
 
   const Surroundings at_;
   config::LabelsConfig config_;

@@ -159,17 +159,17 @@ class LabelSyncTest : public testing::Test {
 
 TEST_F(LabelSyncTest, LabelsAreWrittenAndFollowTheDevices) {
   Begin();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=8\n");
 
   answers_->Set(Labels{{"x.com/count", "7"}});
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=7\n");
 }
 
 TEST_F(LabelSyncTest, TheFileOutlivesTheAgentUnlessItIsToldOtherwise) {
   Begin();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitLog("wrote the node's labels");
   sync_.reset();
   EXPECT_EQ(OnDisk(), "x.com/count=8\n");
@@ -178,7 +178,7 @@ TEST_F(LabelSyncTest, TheFileOutlivesTheAgentUnlessItIsToldOtherwise) {
   answers_->Set(Labels{{"x.com/count", "7"}});
   log_.clear();
   Begin();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitLog("wrote the node's labels");
   sync_.reset();
   EXPECT_EQ(OnDisk(), "nothing");
@@ -186,23 +186,23 @@ TEST_F(LabelSyncTest, TheFileOutlivesTheAgentUnlessItIsToldOtherwise) {
 
 TEST_F(LabelSyncTest, WhatCannotBeReadStaysAsItWasAndIsToldOnce) {
   Begin();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=8\n");
 
   answers_->Set(Fail(Reason::kDriverMissing, "there is no driver"));
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitLog("the node's labels cannot be read, those told stay for a while");
   EXPECT_EQ(OnDisk(), "x.com/count=8\n");
 
   clock_.Advance(LabelSync::kGrace);
   log_.clear();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/present=false\n");
   AwaitLog("wrote the node's labels");
   EXPECT_EQ(log_.find("cannot be read"), log_.npos);
 
   answers_->Set(Labels{{"x.com/count", "8"}});
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=8\n");
 }
 
@@ -214,24 +214,24 @@ TEST_F(LabelSyncTest, AnInstanceThatMayNotWriteDoesNotUntilItMay) {
     ++asked;
     return may_write_;
   });
-  sync_->Soon();
+  sync_->ReadSoon();
   Await([&] { return asked > 0; });
   EXPECT_EQ(OnDisk(), "nothing");
 
   may_write_ = true;
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=8\n");
 }
 
 TEST_F(LabelSyncTest, AutoWritesTheFileOnlyWhereItsDirectoryIs) {
   config_.labels.output = config::LabelsOutput::kAuto;
   Begin();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitLog("the node is not labelled");
   EXPECT_EQ(OnDisk(), "nothing");
 
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/features.d"));
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=8\n");
 }
 
@@ -243,18 +243,18 @@ TEST_F(LabelSyncTest, LabelsGoToTheNodeOrToTheFileAndNeverToBoth) {
           told.push_back(labels);
           return true;
         });
-  sync_->Soon();
+  sync_->ReadSoon();
   Await([&] { return !told.empty(); });
   EXPECT_EQ(told, (std::vector<Labels>{{{"x.com/count", "8"}}}));
   EXPECT_EQ(OnDisk(), "nothing");
 
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/features.d"));
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=8\n");
   EXPECT_EQ(told, (std::vector<Labels>{{{"x.com/count", "8"}}, {}}));
 
   ASSERT_TRUE(os::RemoveTree(directory_ + "/features.d"));
-  sync_->Soon();
+  sync_->ReadSoon();
   Await([&] { return told.size() == 3; });
   EXPECT_EQ(told.back(), (Labels{{"x.com/count", "8"}}));
 
@@ -268,14 +268,14 @@ TEST_F(LabelSyncTest, LabelsGoToTheNodeOrToTheFileAndNeverToBoth) {
 
 TEST_F(LabelSyncTest, AFileThatIsNoLongerWantedIsRemoved) {
   Begin();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitLog("wrote the node's labels");
 
   config::Config elsewhere = config_;
   elsewhere.labels.file = directory_ + "/other/gfd";
   sync_->Apply(elsewhere);
   EXPECT_EQ(OnDisk(), "nothing");
-  sync_->Soon();
+  sync_->ReadSoon();
   Await([&] { return os::Exists(elsewhere.labels.file); });
 
   sync_->Apply(elsewhere);
@@ -312,17 +312,17 @@ TEST_F(LabelSyncTest, WhatWasBeingReadByTheFormerConfigurationCountsForNothing) 
           told.push_back(labels);
           return true;
         });
-  sync_->Soon();
+  sync_->ReadSoon();
   Await([&] { return diary.all().size() == 2; });
 
   labeller_ = [&] { return std::make_unique<FakeLabeller>(answers_); };
   sync_->Apply(config_);
-  sync_->Soon();
+  sync_->ReadSoon();
   Await([&] { return told.size() == 1; });
   gate.Open();
   Await([&] { return diary.all().back() == "former is gone"; });
   answers_->Set(Labels{{"x.com/count", "7"}});
-  sync_->Soon();
+  sync_->ReadSoon();
   Await([&] { return told.back() == Labels{{"x.com/count", "7"}}; });
 
   EXPECT_EQ(told, (std::vector<Labels>{{{"x.com/count", "8"}}, {{"x.com/count", "7"}}}));
@@ -332,11 +332,11 @@ TEST_F(LabelSyncTest, WhatWasBeingReadByTheFormerConfigurationCountsForNothing) 
 TEST_F(LabelSyncTest, AFailureToWriteIsToldOnceAndTriedAgain) {
   ASSERT_TRUE(os::MakeDirectories(config_.labels.file));
   Begin();
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitLog("cannot write the node's labels");
 
   ASSERT_TRUE(os::RemoveTree(config_.labels.file));
-  sync_->Soon();
+  sync_->ReadSoon();
   AwaitFile("x.com/count=8\n");
 }
 

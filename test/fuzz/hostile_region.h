@@ -30,7 +30,7 @@ inline Part PartOf(uint32_t place) {
       {offsetof(HamiRegion, proc_num), sizeof(HamiRegion) - offsetof(HamiRegion, proc_num)},
       {kBooksOffset, offsetof(Books, slots) + kFirstSlots * sizeof(limiter::SlotBooks)},
       {kBooksOffset + offsetof(Books, times), sizeof(Books::times)},
-      {kBooksOffset + offsetof(Books, flights), kFirstSlots * sizeof(Books::flights[0])},
+      {kBooksOffset + offsetof(Books, in_flight), kFirstSlots * sizeof(Books::in_flight[0])},
       {kBooksOffset + offsetof(Books, calibrations), sizeof(Books::calibrations)},
       {kBooksOffset + offsetof(Books, lendings), kFirstSlots * sizeof(Books::lendings[0])},
       {0, sizeof(limiter::Region)},

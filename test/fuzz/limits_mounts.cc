@@ -7,17 +7,19 @@
 
 using tessera::fuzz::Require;
 using tessera::limiter::Giver;
-using tessera::limiter::GiverOf;
+using tessera::limiter::MountOriginOf;
 using tessera::limiter::Text;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Text mounts(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"limits", "no-limits"}) {
     const Text file(name);
-    Require(GiverOf(mounts, 412, 412, file) != Giver::kAgent, "the preload file is no limits file");
-    Require(GiverOf(mounts, 412, -1, file) != Giver::kAgent, "no file is nobody's");
-    Require(GiverOf(mounts, -1, 414, file) == Giver::kUnknown, "it has to be mounted by someone");
-    (void)GiverOf(mounts, 412, 414, file);
+    Require(MountOriginOf(mounts, 412, 412, file) != Giver::kAgent,
+            "the preload file is no limits file");
+    Require(MountOriginOf(mounts, 412, -1, file) != Giver::kAgent, "no file is nobody's");
+    Require(MountOriginOf(mounts, -1, 414, file) == Giver::kUnknown,
+            "it has to be mounted by someone");
+    (void)MountOriginOf(mounts, 412, 414, file);
   }
   return 0;
 }

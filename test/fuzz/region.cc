@@ -9,7 +9,7 @@
 #include "limiter/books/slots.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/charge.h"
-#include "limiter/time/flight.h"
+#include "limiter/time/in_flight.h"
 #include "limiter/time/monitor.h"
 #include "test/fuzz/fuzz.h"
 #include "test/fuzz/hostile_region.h"
@@ -80,11 +80,11 @@ void Launch(const ChargeBooks& books, uint32_t percent, Cost* cost) {
 void Measure(const ChargeBooks& books, uint32_t percent, Cost* cost, View* view) {
   for (uint32_t runs = 1; runs <= 16; runs += 15) {
     for (const bool is_shared : {false, true}) {
-      const Measured measured{cost, 0, {runs, runs}, 4'000'000, kNow - 9'000'000, kNow - 2'000'000,
-                              0};
+      const Measurement measured{
+          cost, 0, {runs, runs}, 4'000'000, kNow - 9'000'000, kNow - 2'000'000, 0};
       const int64_t charged = ChargeOf(measured, is_shared, view, books, kNow);
       Correct(books.times, kNow, percent, charged);
-      view->siblings.NoteOwn(charged);
+      view->processes.NoteOwn(charged);
     }
   }
   const int64_t left = LeftIn(books.times->bucket);
@@ -92,15 +92,15 @@ void Measure(const ChargeBooks& books, uint32_t percent, Cost* cost, View* view)
 }
 
 void FlyAndEnd(Region* region, uint32_t slot, int place) {
-  OwnFlight own{};
-  Flight* const shown = &region->books.flights[slot][place];
+  OwnInFlight own{};
+  InFlight* const shown = &region->books.in_flight[slot][place];
   own.NoteUnmeasured(1, shown);
-  const OwnFlight::Point launched = own.NoteMeasured(shown);
+  const OwnInFlight::Point launched = own.NoteMeasured(shown);
   own.Read(1, launched, shown, 1);
   own.EndWait(kAllStreams, launched, shown);
   for (uint32_t of = 0; of < fuzz::kFirstSlots; ++of) {
     ChargeEnd(region, of, place, kNow, 0);
-    Require(region->books.flights[of][place].since == 0, "an end is charged once");
+    Require(region->books.in_flight[of][place].since == 0, "an end is charged once");
   }
 }
 

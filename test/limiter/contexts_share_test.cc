@@ -79,10 +79,10 @@ TEST_F(ContextsShareTest, AWaitForAStreamIsOneForWhatRanThere) {
   RunLimited([&] {
     PrepareBoth();
     ASSERT_EQ(Spin(devices_[1], kLong), CUDA_SUCCESS);
-    const Flight& flight = TheRegion()->books.flights[OwnSlot()][1];
-    EXPECT_NE(flight.since, 0u);
+    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][1];
+    EXPECT_NE(in_flight.since, 0u);
     ASSERT_EQ(cuStreamSynchronize(devices_[1].stream), CUDA_SUCCESS);
-    EXPECT_EQ(flight.since, 0u);
+    EXPECT_EQ(in_flight.since, 0u);
   });
 }
 
@@ -92,7 +92,7 @@ TEST_F(ContextsShareTest, TheDefaultStreamOfOneContextTellsNothingOfAnothers) {
   RunLimited([&] {
     PrepareBoth();
     const Device other = NewContext();
-    const Flight& flight = TheRegion()->books.flights[OwnSlot()][0];
+    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][0];
     for (const auto& [own, foreign] : {std::pair{devices_[0], other}, {other, devices_[0]}}) {
       int kept = 0;
       // The last launch may be one that is measured.
@@ -106,10 +106,10 @@ TEST_F(ContextsShareTest, TheDefaultStreamOfOneContextTellsNothingOfAnothers) {
         ASSERT_EQ(await(nullptr), CUDA_SUCCESS);
         MakeCurrent(foreign);
         ASSERT_EQ(cuStreamSynchronize(nullptr), CUDA_SUCCESS);
-        if (flight.since != 0) ++kept;
+        if (in_flight.since != 0) ++kept;
         MakeCurrent(own);
         ASSERT_EQ(cuStreamSynchronize(nullptr), CUDA_SUCCESS);
-        EXPECT_EQ(flight.since, 0u);
+        EXPECT_EQ(in_flight.since, 0u);
       }
       EXPECT_NE(kept, 0);
     }

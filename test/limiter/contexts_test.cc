@@ -191,7 +191,7 @@ TEST_F(ContextsTest, OfTwoThatAreNewAtOnceNobodyKnowsWhichIsWhich) {
   RunBare([&](const fake_cuda::Library&) {
     const fake_cuda::Library nvml(FAKE_NVML);
     CUcontext first = nullptr;
-    const Newcomer newcomer(0);
+    const NewContext newcomer(0);
     ASSERT_EQ(TheDriver().cuDevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
     EXPECT_EQ(newcomer.Bytes(), 200 * kMiB);
     setenv("TESSERA_FAKE_NVML_PROCESSES", "4194305:104857600", 1);

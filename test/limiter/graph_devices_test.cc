@@ -173,11 +173,11 @@ TEST_F(GraphDevicesTest, WhoWaitsForItsStreamIsKnownToHaveLeftNothingOnTheOtherG
     CUgraph graph = NewGraph();
     Add(graph, devices_[1].spin);
     CUgraphExec exec = Instantiate(graph);
-    const Flight& flight = TheRegion()->books.flights[OwnSlot()][1];
+    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][1];
     EXPECT_EQ(cuGraphLaunch(exec, devices_[0].stream), CUDA_SUCCESS);
-    EXPECT_NE(flight.since, 0U);
+    EXPECT_NE(in_flight.since, 0U);
     EXPECT_EQ(cuStreamSynchronize(devices_[0].stream), CUDA_SUCCESS);
-    EXPECT_EQ(flight.since, 0U);
+    EXPECT_EQ(in_flight.since, 0U);
   });
 }
 

@@ -57,16 +57,16 @@ class WaitsTest : public ShareTest {
   }
   void ExpectNothingInFlight(const Way& way, int launches, uint64_t ns) {
     SCOPED_TRACE(way.name);
-    const Flight& flight = TheRegion()->books.flights[OwnSlot()][0];
+    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][0];
     void* parameters[] = {&ns};
     const auto launch = way.is_per_thread ? cuLaunchKernel_ptsz : cuLaunchKernel;
     for (int i = 0; i < launches; ++i) {
       ASSERT_EQ(launch(spin_, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr), CUDA_SUCCESS);
     }
-    EXPECT_NE(flight.since, 0u);
+    EXPECT_NE(in_flight.since, 0u);
     ASSERT_EQ(way.wait(), CUDA_SUCCESS);
-    EXPECT_EQ(flight.since, 0u);
-    EXPECT_EQ(flight.taken, 0);
+    EXPECT_EQ(in_flight.since, 0u);
+    EXPECT_EQ(in_flight.taken, 0);
   }
   void Allocate() { ASSERT_EQ(cuMemAlloc_v2(&memory_, 1), CUDA_SUCCESS); }
 

@@ -57,7 +57,7 @@ Status FileBackend::Start(BackendEvents& events) {
     events_ = &events;
   }
   auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] {
-    if (!look_) look_ = loop_.After(kSettle, [this] { LookAgain(); });
+    if (!look_) look_ = loop_.After(kSettle, [this] { CompareStates(); });
   });
   if (!watch) {
     // Scans and checks still find what changed, only later.
@@ -66,7 +66,7 @@ Status FileBackend::Start(BackendEvents& events) {
   }
   watch_ = *std::move(watch);
   watch_->Watch(Directories());
-  sight_ = Look();
+  file_states_ = ReadStates();
   return {};
 }
 
@@ -94,7 +94,7 @@ Result<std::vector<std::vector<file::Match>>> FileBackend::Matches(
 
 Result<std::vector<Device>> FileBackend::Scan() {
   std::vector<Device> found;
-  std::map<std::string, std::vector<Seen>> needed;
+  std::map<std::string, std::vector<ScannedFile>> needed;
   std::set<std::string> taken;
   std::vector<std::string> unpaired;
   for (const FileConfig::Group& group : config_.groups) {
@@ -105,19 +105,19 @@ Result<std::vector<Device>> FileBackend::Scan() {
     for (const file::Members& members : combined.devices) {
       if (!taken.insert(file::Resolve(root_, members.front().file)).second) continue;
       Device device = file::Describe(root_, resource_, group, members);
-      needed.try_emplace(device.key.id, Needed(group, members));
+      needed.try_emplace(device.key.id, NeededFiles(group, members));
       found.push_back(std::move(device));
     }
   }
   const MutexLock lock(mutex_);
   devices_ = std::move(needed);
   scanned_ = true;
-  TellOf(std::move(unpaired));
+  LogUnpaired(std::move(unpaired));
   return found;
 }
 
 // Once, until it changes.
-void FileBackend::TellOf(std::vector<std::string> unpaired) {
+void FileBackend::LogUnpaired(std::vector<std::string> unpaired) {
   if (unpaired == unpaired_) return;
   unpaired_ = std::move(unpaired);
   if (unpaired_.empty()) return;
@@ -127,12 +127,12 @@ void FileBackend::TellOf(std::vector<std::string> unpaired) {
   log::Warn("files are in no device", {{"resource", resource_}, {"files", files}});
 }
 
-std::vector<FileBackend::Seen> FileBackend::Needed(const FileConfig::Group& group,
-                                                   const file::Members& members) const {
-  std::vector<Seen> needed;
+std::vector<FileBackend::ScannedFile> FileBackend::NeededFiles(const FileConfig::Group& group,
+                                                               const file::Members& members) const {
+  std::vector<ScannedFile> needed;
   for (const file::Member& member : members) {
     if (group.paths[member.path].optional) continue;
-    Seen seen{.path = member.file};
+    ScannedFile seen{.path = member.file};
     if (const auto info = os::InspectTarget(root_.Path(member.file))) {
       seen.type = info->type;
       seen.rdev = info->rdev;
@@ -148,7 +148,7 @@ Evidence FileBackend::Check(const Device& device) {
   if (device.defect) {
     return Bad(EvidenceKind::kBad, device.defect->reason, device.defect->message);
   }
-  std::vector<Seen> files;
+  std::vector<ScannedFile> files;
   {
     const MutexLock lock(mutex_);
     if (!scanned_) {
@@ -160,13 +160,13 @@ Evidence FileBackend::Check(const Device& device) {
     }
     files = it->second;
   }
-  for (const Seen& seen : files) {
-    if (std::optional<Evidence> trouble = Trouble(seen)) return *std::move(trouble);
+  for (const ScannedFile& seen : files) {
+    if (std::optional<Evidence> trouble = ProblemOf(seen)) return *std::move(trouble);
   }
   return {EvidenceKind::kGood, EvidenceSource::kCheck, {}, {}};
 }
 
-std::optional<Evidence> FileBackend::Trouble(const Seen& seen) const {
+std::optional<Evidence> FileBackend::ProblemOf(const ScannedFile& seen) const {
   const Result<os::FileInfo> now = os::InspectTarget(root_.Path(seen.path));
   if (!now && now.error().reason == Reason::kNotFound) {
     return Bad(EvidenceKind::kFatal, Reason::kVanished, seen.path + " is gone");
@@ -190,11 +190,11 @@ std::optional<Evidence> FileBackend::Trouble(const Seen& seen) const {
   return Bad(EvidenceKind::kBad, empty.reason, empty.message);
 }
 
-void FileBackend::LookAgain() {
+void FileBackend::CompareStates() {
   look_ = {};
-  Sight sight = Look();
-  if (sight == sight_) return;
-  sight_ = std::move(sight);
+  FileStates sight = ReadStates();
+  if (sight == file_states_) return;
+  file_states_ = std::move(sight);
   watch_->Watch(Directories());
   ReportGone();
   const MutexLock lock(mutex_);
@@ -202,16 +202,16 @@ void FileBackend::LookAgain() {
 }
 
 // Of a directory that stands for its nodes; nothing of another file.
-file::DirectoryNodes FileBackend::Below(const FileConfig::Path& path,
-                                        const std::string& match) const {
+file::DirectoryNodes FileBackend::NodesBelow(const FileConfig::Path& path,
+                                             const std::string& match) const {
   if (path.mount) return {};
   const auto info = os::InspectTarget(root_.Path(match));
   if (!info || info->type != os::FileInfo::Type::kDirectory) return {};
   return file::NodesBelow(root_, match).value_or(file::DirectoryNodes());
 }
 
-FileBackend::Sight FileBackend::Look() const {
-  Sight sight;
+FileBackend::FileStates FileBackend::ReadStates() const {
+  FileStates sight;
   for (const FileConfig::Group& group : config_.groups) {
     for (const FileConfig::Path& path : group.paths) {
       const auto matches = file::Expand(root_, path.pattern);
@@ -219,7 +219,7 @@ FileBackend::Sight FileBackend::Look() const {
       for (const std::string& match : *matches) {
         const auto info = os::InspectTarget(root_.Path(match));
         sight.emplace(match, Lasting(info.value_or(os::FileInfo{})));
-        for (const auto& node : Below(path, match).nodes) {
+        for (const auto& node : NodesBelow(path, match).nodes) {
           sight.emplace(node.host, Lasting(node.info));
         }
       }
@@ -234,7 +234,7 @@ std::set<std::string> FileBackend::Directories() const {
     for (const FileConfig::Path& path : group.paths) {
       directories.merge(file::WatchedDirectories(root_, path.pattern));
       for (const std::string& match : file::Expand(root_, path.pattern).value_or(Names())) {
-        for (const std::string& each : Below(path, match).directories) {
+        for (const std::string& each : NodesBelow(path, match).directories) {
           directories.insert(root_.Path(each));
         }
       }
@@ -249,8 +249,8 @@ void FileBackend::ReportGone() {
   if (events_ == nullptr) return;
   std::erase_if(devices_, [this](const auto& device) TESSERA_REQUIRES(mutex_) {
     const auto& [id, files] = device;
-    for (const Seen& seen : files) {
-      if (sight_.contains(seen.path)) continue;
+    for (const ScannedFile& seen : files) {
+      if (file_states_.contains(seen.path)) continue;
       events_->Report({resource_, id}, {EvidenceKind::kFatal, EvidenceSource::kEvent,
                                         Reason::kVanished, seen.path + " is gone"});
       return true;

@@ -45,24 +45,25 @@ class FileBackend : public Backend {
 
  private:
   // A file as the last scan saw it.
-  struct Seen {
+  struct ScannedFile {
     std::string path;
     os::FileInfo::Type type = os::FileInfo::Type::kOther;
     dev_t rdev = 0;
     bool has_nodes = false;  // a directory that stands for the device nodes below it
   };
   // Every match and what it leads to: what there is to notice between two looks.
-  using Sight = std::map<std::string, os::FileInfo>;
+  using FileStates = std::map<std::string, os::FileInfo>;
 
   Result<std::vector<std::vector<file::Match>>> Matches(const FileConfig::Group& group) const;
-  std::vector<Seen> Needed(const FileConfig::Group& group, const file::Members& members) const;
-  std::optional<Evidence> Trouble(const Seen& file) const;
+  std::vector<ScannedFile> NeededFiles(const FileConfig::Group& group,
+                                       const file::Members& members) const;
+  std::optional<Evidence> ProblemOf(const ScannedFile& file) const;
 
-  void TellOf(std::vector<std::string> unpaired) TESSERA_REQUIRES(mutex_);
+  void LogUnpaired(std::vector<std::string> unpaired) TESSERA_REQUIRES(mutex_);
 
-  void LookAgain();
-  file::DirectoryNodes Below(const FileConfig::Path& path, const std::string& match) const;
-  Sight Look() const;
+  void CompareStates();
+  file::DirectoryNodes NodesBelow(const FileConfig::Path& path, const std::string& match) const;
+  FileStates ReadStates() const;
   std::set<std::string> Directories() const;
   void ReportGone();
 
@@ -74,7 +75,7 @@ class FileBackend : public Backend {
   Mutex mutex_;  // events are reported under it, so that none comes after Stop
   BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
   bool scanned_ TESSERA_GUARDED_BY(mutex_) = false;
-  std::map<std::string, std::vector<Seen>> devices_
+  std::map<std::string, std::vector<ScannedFile>> devices_
       TESSERA_GUARDED_BY(mutex_);  // by id; what each device needs
   std::vector<std::string> unpaired_
       TESSERA_GUARDED_BY(mutex_);  // files of no device, as the log last told
@@ -82,7 +83,7 @@ class FileBackend : public Backend {
   // The loop's thread only.
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Loop::Handle look_;
-  Sight sight_;
+  FileStates file_states_;
 };
 
 }  // namespace tessera

@@ -90,8 +90,8 @@ TEST(NvidiaKind, WhatContainersGetBesideTheirGpusIsCompleted) {
       "    failOnInitError: true\n"
       "    otherXids: ignore\n");
   const Rendering& rendering = config.resources[0].rendering;
-  EXPECT_EQ(rendering.extras, (std::vector<Extra>{{"NVIDIA_GDRCOPY", "my.org/gdrcopy=all"},
-                                                  {"NVIDIA_MOFED", "my.org/mofed=all"}}));
+  EXPECT_EQ(rendering.extras, (std::vector<ExtraDevice>{{"NVIDIA_GDRCOPY", "my.org/gdrcopy=all"},
+                                                        {"NVIDIA_MOFED", "my.org/mofed=all"}}));
   EXPECT_EQ(rendering.channels,
             (std::vector<Channel>{{.node = "/dev/nvidia-caps-imex-channels/channel0",
                                    .name = "0",

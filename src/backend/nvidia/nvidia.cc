@@ -94,7 +94,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   };
   const nvml::Answer<unsigned> count = library->DeviceCount();
   if (!count) return failed(count.error());
-  nvml::Answer<Seen> seen = ReadGpus(library, *count);
+  nvml::Answer<GpuReadings> seen = ReadGpus(library, *count);
   if (!seen) return failed(seen.error());
   auto& [gpus, silent] = *seen;
 
@@ -132,20 +132,20 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
       AddDevices(gpu->second, gpus, levels[gpu->second.uuid], devices);
     }
   }
-  Remember(devices);
+  RecordScan(devices);
   return devices;
 }
 
 // Fails where the driver itself does.
-nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr& library,
-                                                          unsigned count) {
+nvml::Answer<NvidiaBackend::GpuReadings> NvidiaBackend::ReadGpus(const nvml::LibraryPtr& library,
+                                                                 unsigned count) {
   std::vector<std::shared_ptr<GpuReading>> readings;
   nvidia::SerialQueue queue(readers_);
   for (unsigned i = 0; i < count; ++i) readings.push_back(BeginReading(library, i, queue));
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   queue.Run(limit);
 
-  Seen seen;
+  GpuReadings seen;
   for (unsigned i = 0; i < count; ++i) {
     const auto answer = readings[i]->Await(limit);
     if (!answer) {
@@ -164,7 +164,7 @@ nvml::Answer<NvidiaBackend::Seen> NvidiaBackend::ReadGpus(const nvml::LibraryPtr
 void NvidiaBackend::AddDevices(const nvidia::Gpu& gpu, const std::map<unsigned, nvidia::Gpu>& gpus,
                                const nvidia::Levels& levels, std::vector<Device>& devices) {
   const std::vector<Link> links = nvidia::LinksOf(gpu, gpus, levels);
-  for (Device& device : nvidia::DevicesOf(root_, resource_, config_, gpu)) {
+  for (Device& device : nvidia::DevicesOfGpu(root_, resource_, config_, gpu)) {
     if (device.parent.empty()) {
       device.links = links;
       if (gpu.mig.enabled) TellWhole(gpu.uuid);
@@ -200,11 +200,11 @@ std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
 
 // What this scan has seen is news to the other backends.
 void NvidiaBackend::TellGeometry(unsigned count, const std::map<unsigned, nvidia::Gpu>& gpus) {
-  geometry_->SawCount(this, count);
+  geometry_->ReportCount(this, count);
   for (const auto& [index, gpu] : gpus) {
     nvidia::Geometry geometry{.uuid = gpu.uuid, .mig_enabled = gpu.mig.enabled};
     for (const nvidia::MigDevice& mig : gpu.mig.devices) geometry.mig_uuids.push_back(mig.uuid);
-    geometry_->Saw(this, index, std::move(geometry));
+    geometry_->ReportGeometry(this, index, std::move(geometry));
   }
 }
 

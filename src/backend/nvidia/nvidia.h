@@ -54,11 +54,11 @@ class NvidiaBackend : public Backend {
   using GpuReading = nvidia::Reading<nvml::Answer<nvidia::Gpu>>;
   using LevelReading = nvidia::Reading<nvidia::Levels>;
 
-  struct Seen {
+  struct GpuReadings {
     std::map<unsigned, nvidia::Gpu> gpus;    // by index
     std::map<unsigned, std::string> silent;  // by index, why nothing is known
   };
-  nvml::Answer<Seen> ReadGpus(const nvml::LibraryPtr& library, unsigned count);
+  nvml::Answer<GpuReadings> ReadGpus(const nvml::LibraryPtr& library, unsigned count);
   std::shared_ptr<GpuReading> BeginReading(const nvml::LibraryPtr& library, unsigned index,
                                            nvidia::SerialQueue& queue);
   // What GPUs have in common, by UUID: read once of each pair, when both have just answered.
@@ -68,39 +68,39 @@ class NvidiaBackend : public Backend {
                   const nvidia::Levels& levels, std::vector<Device>& devices);
   void TellWhole(const std::string& gpu);
   // Where a device was found: on which GPU, by index, and whether it is one of its MIG devices.
-  struct Place {
+  struct DeviceLocation {
     unsigned gpu = 0;
     bool is_mig = false;
     std::string uuid{};  // of the GPU
     bool integrated = false;
   };
-  std::optional<Place> Find(const std::string& id) const;
-  Evidence Look(const nvml::LibraryPtr& library, const Place& place, const std::string& id,
-                nvidia::Condition& condition);
+  std::optional<DeviceLocation> Find(const std::string& id) const;
+  Evidence CheckLocated(const nvml::LibraryPtr& library, const DeviceLocation& location,
+                        const std::string& id, nvidia::Condition& condition);
   Evidence CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
   Evidence CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu, const std::string& id);
   // What a good check means where the driver does not take the GPU's events: bad, if any counts.
-  Evidence Unwatched(const Place& place, Evidence good) const;
+  Evidence WithoutEvents(const DeviceLocation& location, Evidence good) const;
   // What the failure of a check means; a driver that is gone is looked for again.
-  Evidence Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure);
+  Evidence FailedCheck(const nvml::LibraryPtr& library, const nvml::Failure& failure);
 
   // What is known of a device from earlier looks.
-  struct Past {
+  struct DeviceHistory {
     std::string gpu{};                             // the UUID of its GPU
     std::optional<nvidia::Condition> condition{};  // none: no look was good yet
     bool lost = false;                             // the driver had lost it, or did not list it
     unsigned losses = 0;                           // of the session, at the last good look
   };
-  Past& PastOf(const std::string& id) TESSERA_REQUIRES(mutex_);
-  bool WasReset(const Past& past, const nvidia::Condition& now, unsigned losses) const;
+  DeviceHistory& HistoryOf(const std::string& id) TESSERA_REQUIRES(mutex_);
+  bool WasReset(const DeviceHistory& history, const nvidia::Condition& now, unsigned losses) const;
   void TellReset(const DeviceKey& key, const std::string& gpu) TESSERA_REQUIRES(mutex_);
   void TellSlowdowns(const std::string& gpu, uint64_t now) TESSERA_REQUIRES(mutex_);
   // The devices of the resource that the event is about.
-  std::vector<DeviceKey> Concerned(const nvidia::Event& event) const TESSERA_REQUIRES(mutex_);
+  std::vector<DeviceKey> DevicesOfEvent(const nvidia::Event& event) const TESSERA_REQUIRES(mutex_);
 
   void TellGeometry(unsigned count, const std::map<unsigned, nvidia::Gpu>& gpus);
   // After a scan: what events are told of, and what the scan missed.
-  void Remember(const std::vector<Device>& devices);
+  void RecordScan(const std::vector<Device>& devices);
   void OnEvent(const nvidia::Event& event);
 
   const std::string resource_;
@@ -123,8 +123,8 @@ class NvidiaBackend : public Backend {
   std::map<std::string, nvidia::Levels> levels_ TESSERA_GUARDED_BY(mutex_);
   std::map<unsigned, nvidia::Gpu> gpus_ TESSERA_GUARDED_BY(mutex_);   // as they were last read
   std::map<std::string, int64_t> memory_ TESSERA_GUARDED_BY(mutex_);  // by UUID, as last told
-  std::set<std::string> ids_ TESSERA_GUARDED_BY(mutex_);         // of the devices of the last scan
-  std::map<std::string, Past> past_ TESSERA_GUARDED_BY(mutex_);  // by device id
+  std::set<std::string> ids_ TESSERA_GUARDED_BY(mutex_);  // of the devices of the last scan
+  std::map<std::string, DeviceHistory> histories_ TESSERA_GUARDED_BY(mutex_);  // by device id
   // Of those slowed down, by UUID; as told.
   std::map<std::string, uint64_t> slowdowns_ TESSERA_GUARDED_BY(mutex_);
   // GPUs in MIG mode that are whole all the same.

@@ -34,63 +34,64 @@ Evidence NvidiaBackend::Check(const Device& device) {
                : nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kDriverMissing,
                                    "NVML is not open");
   }
-  const std::optional<Place> place = Find(device.key.id);
-  if (!place)
+  const std::optional<DeviceLocation> location = Find(device.key.id);
+  if (!location)
     return nvidia::FromCheck(EvidenceKind::kFatal, Reason::kVanished, "NVML does not list it");
   nvidia::Condition condition;
-  Evidence evidence = Look(library, *place, device.key.id, condition);
+  Evidence evidence = CheckLocated(library, *location, device.key.id, condition);
   bool was_reset = false;
   {
     const MutexLock lock(mutex_);
-    Past& past = PastOf(device.key.id);
-    past.gpu = place->uuid;
+    DeviceHistory& history = HistoryOf(device.key.id);
+    history.gpu = location->uuid;
     if (evidence.kind != EvidenceKind::kGood) {
-      past.lost |= evidence.reason == Reason::kDeviceLost;
+      history.lost |= evidence.reason == Reason::kDeviceLost;
       return evidence;
     }
-    was_reset = WasReset(past, condition, losses);
-    if (was_reset) TellReset(device.key, place->uuid);
-    TellSlowdowns(place->uuid, condition.slowdowns);
-    const nvidia::Condition before = past.condition.value_or(condition);
+    was_reset = WasReset(history, condition, losses);
+    if (was_reset) TellReset(device.key, location->uuid);
+    TellSlowdowns(location->uuid, condition.slowdowns);
+    const nvidia::Condition before = history.condition.value_or(condition);
     if (auto trouble = nvidia::TroubleOf(before, condition)) evidence = *std::move(trouble);
-    past.condition = nvidia::Remembered(before, condition);
-    past.lost = false;
-    past.losses = losses;
+    history.condition = nvidia::Remembered(before, condition);
+    history.lost = false;
+    history.losses = losses;
   }
-  if (!was_reset) return Unwatched(*place, std::move(evidence));
+  if (!was_reset) return WithoutEvents(*location, std::move(evidence));
   watcher_->Renew();
   return evidence;
 }
 
 // Of a Tegra's GPU NVIDIA's plugin asks for no events.
-Evidence NvidiaBackend::Unwatched(const Place& place, Evidence good) const {
-  if (place.integrated || !nvidia::AnyCounts(xids_)) return good;
-  const auto refusal = watcher_->Refusal(place.uuid);
+Evidence NvidiaBackend::WithoutEvents(const DeviceLocation& location, Evidence good) const {
+  if (location.integrated || !nvidia::AnyCounts(xids_)) return good;
+  const auto refusal = watcher_->Refusal(location.uuid);
   if (!refusal || good.kind != EvidenceKind::kGood) return good;
   return nvidia::FromCheck(EvidenceKind::kBad, Reason::kCheckFailed,
                            "its events are not told: " + *refusal);
 }
 
-Evidence NvidiaBackend::Look(const nvml::LibraryPtr& library, const Place& place,
-                             const std::string& id, nvidia::Condition& condition) {
-  const nvml::Use use(*library, place.gpu);
-  const auto gpu = library->DeviceByIndex(place.gpu);
-  if (!gpu) return Bad(library, gpu.error());
-  Evidence evidence = place.is_mig ? CheckMig(library, *gpu, id) : CheckGpu(library, *gpu, id);
+Evidence NvidiaBackend::CheckLocated(const nvml::LibraryPtr& library,
+                                     const DeviceLocation& location, const std::string& id,
+                                     nvidia::Condition& condition) {
+  const nvml::Use use(*library, location.gpu);
+  const auto gpu = library->DeviceByIndex(location.gpu);
+  if (!gpu) return FailedCheck(library, gpu.error());
+  Evidence evidence = location.is_mig ? CheckMig(library, *gpu, id) : CheckGpu(library, *gpu, id);
   if (evidence.kind != EvidenceKind::kGood) return evidence;
   const auto read = nvidia::ReadCondition(*library, *gpu);
-  if (!read) return Bad(library, read.error());
+  if (!read) return FailedCheck(library, read.error());
   condition = *read;
   return evidence;
 }
 
-std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) const {
+std::optional<NvidiaBackend::DeviceLocation> NvidiaBackend::Find(const std::string& id) const {
   const MutexLock lock(mutex_);
   for (const auto& [index, gpu] : gpus_) {
     const bool integrated = nvidia::IsIntegrated(gpu.model);
-    if (gpu.uuid == id) return Place{index, false, gpu.uuid, integrated};
+    if (gpu.uuid == id) return DeviceLocation{index, false, gpu.uuid, integrated};
     for (const nvidia::MigDevice& mig : gpu.mig.devices) {
-      if (mig.uuid == id) return Place{index, true, gpu.uuid, integrated};
+      if (mig.uuid == id) return DeviceLocation{index, true, gpu.uuid, integrated};
     }
   }
   return std::nullopt;
@@ -99,7 +100,7 @@ std::optional<NvidiaBackend::Place> NvidiaBackend::Find(const std::string& id) c
 Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
                                  const std::string& id) {
   const auto uuid = library->Uuid(gpu);
-  if (!uuid) return Bad(library, uuid.error());
+  if (!uuid) return FailedCheck(library, uuid.error());
   if (*uuid != id) {
     return nvidia::FromCheck(EvidenceKind::kFatal, Reason::kVanished,
                              "in its place is another GPU, " + *uuid);
@@ -107,7 +108,7 @@ Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHa
   const auto memory = library->MemoryOf(gpu);
   // A GPU that shares the memory of its processor has none of its own to tell about.
   if (!memory && memory.error().code != nvml::Return::kNotSupported) {
-    return Bad(library, memory.error());
+    return FailedCheck(library, memory.error());
   }
   return nvidia::FromCheck(EvidenceKind::kGood, {}, {});
 }
@@ -115,7 +116,7 @@ Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHa
 Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHandle gpu,
                                  const std::string& id) {
   const auto devices = library->MigDevices(gpu);
-  if (!devices) return Bad(library, devices.error());
+  if (!devices) return FailedCheck(library, devices.error());
   for (const auto& [index, device] : *devices) {
     if (library->Uuid(device) == id) return CheckGpu(library, device, id);
   }
@@ -123,7 +124,7 @@ Evidence NvidiaBackend::CheckMig(const nvml::LibraryPtr& library, nvml::DeviceHa
                            "its MIG instance was destroyed");
 }
 
-Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure& failure) {
+Evidence NvidiaBackend::FailedCheck(const nvml::LibraryPtr& library, const nvml::Failure& failure) {
   std::string text = library->Text(failure);
   if (nvml::IsOfDriver(failure)) {
     session_->Discard(library);
@@ -144,17 +145,17 @@ Evidence NvidiaBackend::Bad(const nvml::LibraryPtr& library, const nvml::Failure
   }
 }
 
-NvidiaBackend::Past& NvidiaBackend::PastOf(const std::string& id) {
-  return past_.try_emplace(id, Past{.losses = losses_at_first_}).first->second;
+NvidiaBackend::DeviceHistory& NvidiaBackend::HistoryOf(const std::string& id) {
+  return histories_.try_emplace(id, DeviceHistory{.losses = losses_at_first_}).first->second;
 }
 
 // NVML does not tell of resets. A GPU that was lost cannot answer again without one, nor can
 // counters and states that only a reset clears; and the driver sets up every GPU when it starts. A
 // GPU that answered all along was not reset, however well it does.
-bool NvidiaBackend::WasReset(const Past& past, const nvidia::Condition& now,
+bool NvidiaBackend::WasReset(const DeviceHistory& history, const nvidia::Condition& now,
                              unsigned losses) const {
-  return past.lost || past.losses != losses ||
-         (past.condition && nvidia::ShowsReset(*past.condition, now));
+  return history.lost || history.losses != losses ||
+         (history.condition && nvidia::ShowsReset(*history.condition, now));
 }
 
 void NvidiaBackend::TellReset(const DeviceKey& key, const std::string& gpu) {
@@ -188,7 +189,7 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
               {{"resource", resource_}, {"gpu", event.gpu}, {"xid", event.xid}});
     return events_->RescanSoon();
   }
-  const std::vector<DeviceKey> keys = Concerned(event);
+  const std::vector<DeviceKey> keys = DevicesOfEvent(event);
   if (keys.empty()) return;
   events_->CountDriverError(event.gpu, nvidia::XidName(event.xid, xids_));
   const auto evidence = nvidia::EvidenceOf(event.xid, xids_);
@@ -207,7 +208,7 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
   for (const DeviceKey& key : keys) events_->Report(key, *evidence);
 }
 
-std::vector<DeviceKey> NvidiaBackend::Concerned(const nvidia::Event& event) const {
+std::vector<DeviceKey> NvidiaBackend::DevicesOfEvent(const nvidia::Event& event) const {
   std::vector<DeviceKey> keys;
   const auto add = [&](const std::string& id) TESSERA_REQUIRES(mutex_) {
     if (ids_.contains(id)) keys.push_back({resource_, id});
@@ -225,7 +226,7 @@ std::vector<DeviceKey> NvidiaBackend::Concerned(const nvidia::Event& event) cons
   return keys;
 }
 
-void NvidiaBackend::Remember(const std::vector<Device>& devices) {
+void NvidiaBackend::RecordScan(const std::vector<Device>& devices) {
   const MutexLock lock(mutex_);
   ids_.clear();
   for (const Device& device : devices) {
@@ -234,10 +235,10 @@ void NvidiaBackend::Remember(const std::vector<Device>& devices) {
   std::set<std::string> gpus;
   for (const auto& [index, gpu] : gpus_) gpus.insert(gpu.uuid);
   // Of a GPU that is there only the MIG device is gone.
-  std::erase_if(past_, [&](const auto& entry) TESSERA_REQUIRES(mutex_) {
+  std::erase_if(histories_, [&](const auto& entry) TESSERA_REQUIRES(mutex_) {
     return !ids_.contains(entry.first) && gpus.contains(entry.second.gpu);
   });
-  for (auto& [id, past] : past_) past.lost |= !ids_.contains(id);
+  for (auto& [id, history] : histories_) history.lost |= !ids_.contains(id);
 }
 
 }  // namespace tessera

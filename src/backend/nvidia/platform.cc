@@ -82,31 +82,32 @@ void PlatformBackend::Stop() {
 }
 
 Result<std::vector<Device>> PlatformBackend::Scan() {
-  auto devices = Look();
+  auto devices = FindDevices();
   if (devices) TellImex();
   return devices;
 }
 
-Result<std::vector<Device>> PlatformBackend::Look() {
+Result<std::vector<Device>> PlatformBackend::FindDevices() {
   using Discovery = NvidiaConfig::Discovery;
   if (config_.discovery == Discovery::kTegra) {
     TellForced();
-    return Found(Whole{kTegra, {}});
+    return SetCombinedGpu(CombinedGpu{kTegra, {}});
   }
-  if (IsWsl()) return Found(Whole{kWsl, {}});
+  if (IsWsl()) return SetCombinedGpu(CombinedGpu{kWsl, {}});
   auto devices = gpus_->Scan();
   if (devices) has_nvml_ = true;
   if (config_.discovery == Discovery::kNvml) return devices;
   if (!devices) {
     // A driver that is lost makes no Tegra of a node, nor a good one of a Tegra.
     const bool absent = devices.error().reason == Reason::kDriverMissing && !has_nvml_;
-    if (absent && IsTegraWithoutNvml(root_, config_.driver_root)) return Found(Whole{kTegra, {}});
+    if (absent && IsTegraWithoutNvml(root_, config_.driver_root))
+      return SetCombinedGpu(CombinedGpu{kTegra, {}});
     return devices;
   }
   const bool integrated = std::ranges::any_of(
       *devices, [](const Device& device) { return IsIntegrated(device.model); });
-  if (integrated) return Found(Whole{kTegra, *std::move(devices)});
-  Found({});
+  if (integrated) return SetCombinedGpu(CombinedGpu{kTegra, *std::move(devices)});
+  SetCombinedGpu({});
   return devices;
 }
 
@@ -132,7 +133,7 @@ std::shared_ptr<const cdi::Parts> PlatformBackend::DescribeForCdi(
 
 void PlatformBackend::TellMissing(const cdi::Parts& parts) {
   const std::set<std::string> told = std::exchange(told_missing_, {});
-  for (const Beside& missing : MissingBeside(config_, parts)) {
+  for (const MissingFeature& missing : MissingFeatures(config_, parts)) {
     told_missing_.insert(missing.name);
     if (told.contains(missing.name)) continue;
     log::Warn("what containers were to get beside their GPUs is missing, and they start without it",
@@ -176,7 +177,7 @@ void PlatformBackend::TellForced() {
 
 // Takes down what the scan has shown. Returns the device that all GPUs are, if it is this
 // resource's.
-std::vector<Device> PlatformBackend::Found(std::optional<Whole> whole) {
+std::vector<Device> PlatformBackend::SetCombinedGpu(std::optional<CombinedGpu> whole) {
   const MutexLock lock(mutex_);
   const std::string before = whole_ ? whole_->id : "";
   whole_ = std::move(whole);
@@ -187,7 +188,7 @@ std::vector<Device> PlatformBackend::Found(std::optional<Whole> whole) {
               {{"resource", resource_}, {"node", id == kWsl ? "WSL" : "Tegra"}, {"device", id}});
   }
   const Device device = Describe(id);
-  const bool ours = PartOf(config_, {.uuid = id, .model = device.model}).whole;
+  const bool ours = ClaimedPartOf(config_, {.uuid = id, .model = device.model}).whole;
   return ours && config_.family.empty() ? std::vector<Device>{device} : std::vector<Device>();
 }
 

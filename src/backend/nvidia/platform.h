@@ -54,15 +54,15 @@ class PlatformBackend : public Backend, private BackendEvents {
 
  private:
   // All GPUs as one.
-  struct Whole {
+  struct CombinedGpu {
     std::string id;
     std::vector<Device> parts;  // as NVML has them; empty: it was not asked
   };
   void RescanSoon() override;
   void Report(const DeviceKey& key, Evidence evidence) override;
   void CountDriverError(const std::string& gpu, const std::string& xid) override;
-  Result<std::vector<Device>> Look();
-  std::vector<Device> Found(std::optional<Whole> whole);
+  Result<std::vector<Device>> FindDevices();
+  std::vector<Device> SetCombinedGpu(std::optional<CombinedGpu> whole);
   Device Describe(const std::string& id) const;
   bool IsWsl();
   bool HasDxg() const;
@@ -86,7 +86,7 @@ class PlatformBackend : public Backend, private BackendEvents {
 
   Mutex mutex_;  // events are reported under it
   BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
-  std::optional<Whole> whole_ TESSERA_GUARDED_BY(mutex_);  // by the last scan
+  std::optional<CombinedGpu> whole_ TESSERA_GUARDED_BY(mutex_);  // by the last scan
 };
 
 }  // namespace tessera::nvidia

@@ -25,9 +25,9 @@ HamiLock::HamiLock(os::Loop& loop, kube::Client& client, std::string node, Owner
       path_(kube::NodePath(node_)),
       owners_(std::move(owners)),
       retries_(retries),
-      again_(loop, [this] { Look(); }) {}
+      again_(loop, [this] { CheckLock(); }) {}
 
-void HamiLock::Look() {
+void HamiLock::CheckLock() {
   asked_again_ = busy_;
   if (busy_) return;
   busy_ = true;
@@ -39,13 +39,13 @@ void HamiLock::Look() {
     if (pod != nullptr && !NeedsIt(*pod)) return Release(*lock->owner, told->version);
   }
   client_.Get(path_, kube::NodeForm(), [this](const Result<json::Value>& node) {
-    if (!node) return Done(Fail(node.error()));
+    if (!node) return ReleaseEnded(Fail(node.error()));
     Read(*node);
   });
 }
 
 void HamiLock::NodeSeen(const json::Value& node) {
-  if (kube::MetadataOf(node).annotations.contains(kLock)) Look();
+  if (kube::MetadataOf(node).annotations.contains(kLock)) CheckLock();
 }
 
 void HamiLock::NodeChanged(const json::Value& node) {
@@ -58,7 +58,7 @@ void HamiLock::NodeChanged(const json::Value& node) {
 void HamiLock::Read(const json::Value& node) {
   const kube::Metadata metadata = kube::MetadataOf(node);
   const auto value = metadata.annotations.find(kLock);
-  if (value == metadata.annotations.end()) return Done({});
+  if (value == metadata.annotations.end()) return ReleaseEnded({});
   const auto lock = hami::ReadNodeLock(value->second);
   if (!lock && odd_ != value->second) {
     odd_ = value->second;
@@ -67,7 +67,7 @@ void HamiLock::Read(const json::Value& node) {
         "to the node before somebody takes the annotation away",
         lock.error());
   }
-  if (!lock || !lock->owner) return Done({});
+  if (!lock || !lock->owner) return ReleaseEnded({});
   const hami::LockOwner owner = *lock->owner;
   const std::string version = metadata.resource_version;
   if (const kube::Pod* pod = owners_.bound_here(owner)) return Judge(*pod, version);
@@ -76,9 +76,9 @@ void HamiLock::Read(const json::Value& node) {
                 if (!found && found.error().reason == Reason::kNotFound) {
                   return Release(owner, version);
                 }
-                if (!found) return Done(Fail(found.error()));
+                if (!found) return ReleaseEnded(Fail(found.error()));
                 const auto pod = kube::ReadPod(*found, owners_.fields());
-                if (!pod) return Done(Fail(pod.error()));
+                if (!pod) return ReleaseEnded(Fail(pod.error()));
                 Judge(*pod, version);
               });
 }
@@ -90,7 +90,7 @@ bool HamiLock::NeedsIt(const kube::Pod& pod) const {
 }
 
 void HamiLock::Judge(const kube::Pod& pod, const std::string& version) {
-  if (NeedsIt(pod)) return Done({});
+  if (NeedsIt(pod)) return ReleaseEnded({});
   Release({pod.pod_namespace, pod.name}, version);
 }
 
@@ -100,33 +100,33 @@ void HamiLock::Release(const hami::LockOwner& owner, const std::string& version)
   patch.resource_version = version;
   client_.Patch(kube::PatchType::kMerge, path_, patch.Json(), kube::NodeForm(),
                 [this, owner](const Result<json::Value>& written) {
-                  if (!written) return Done(Fail(written.error()));
+                  if (!written) return ReleaseEnded(Fail(written.error()));
                   log::Debug("let go of HAMi's lock of the node",
                              {{"pod", owner.pod_namespace + "/" + owner.pod}});
-                  Done({});
+                  ReleaseEnded({});
                 });
 }
 
-void HamiLock::Done(const Status& status) {
+void HamiLock::ReleaseEnded(const Status& status) {
   busy_ = false;
   if (!status) {
     // The node is another by now, and so may the lock be: that is no failure, unless it goes on.
     const bool raced = status.error().reason == Reason::kApiConflict;
     if (raced && conflicts_ < kConflictsAtOnce) {
       ++conflicts_;
-      return Look();
+      return CheckLock();
     }
     conflicts_ = 0;
     if (status.error().message != refusal_) {
       refusal_ = status.error().message;
       log::Warn("cannot see to HAMi's lock of the node", status.error());
     }
-    return again_.Within(client_.NextPause(retries_));
+    return again_.RingWithin(client_.NextPause(retries_));
   }
   conflicts_ = 0;
   refusal_.clear();
   retries_.Succeeded();
-  if (asked_again_) Look();
+  if (asked_again_) CheckLock();
 }
 
 }  // namespace tessera

@@ -36,7 +36,7 @@ class HamiLock {
            Backoff retries = kube::NodeKeeper::kRetries);
 
   // Somebody may hold it who needs it no more.
-  void Look();
+  void CheckLock();
   // The node as it was read for something else: a lock in it is looked at.
   void NodeSeen(const json::Value& node);
   // The node as a watch tells of it: where its lock is that of a pod that is known to be bound
@@ -45,7 +45,7 @@ class HamiLock {
 
  private:
   // As a watch told of it last.
-  struct Told {
+  struct WatchedLock {
     std::string lock;
     std::string version;  // of the node
   };
@@ -54,13 +54,13 @@ class HamiLock {
   bool NeedsIt(const kube::Pod& pod) const;
   void Judge(const kube::Pod& pod, const std::string& version);
   void Release(const hami::LockOwner& owner, const std::string& version);
-  void Done(const Status& status);
+  void ReleaseEnded(const Status& status);
 
   kube::Client& client_;
   const std::string node_;
   const std::string path_;
   const Owners owners_;
-  std::optional<Told> told_;
+  std::optional<WatchedLock> told_;
   bool busy_ = false;
   bool asked_again_ = false;  // meanwhile
   int conflicts_ = 0;         // in a row, after which it was looked at again at once

@@ -27,7 +27,7 @@ class HamiLockTest : public HamiClusterTest {
   }
   // Looks, and what was asked by the end of it; further requests there are none.
   Words Look(size_t requests) {
-    lock().Look();
+    lock().CheckLock();
     EXPECT_TRUE(RunUntil([&] { return asked_.size() >= requests; }));
     EXPECT_TRUE(Get().has_value());  // whose answer comes after those
     Words targets = Targets();
@@ -182,7 +182,7 @@ TEST_F(HamiLockTest, OneThatWasTakenMeanwhileIsAnother) {
   Lock("a");
   before_patch_ = [this] { Lock("b"); };
 
-  lock().Look();
+  lock().CheckLock();
 
   ASSERT_TRUE(RunUntil([&] { return LastTarget() == "GET " + PathOf("b"); }));
   ASSERT_TRUE(Get().has_value());
@@ -198,7 +198,7 @@ TEST_F(HamiLockTest, AfterAConflictItIsLookedAtAgainAtOnceButNotWithoutEnd) {
     ++changes_;
   };
   before_patch_ = change;
-  lock().Look();
+  lock().CheckLock();
   EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
   EXPECT_EQ(changes_, 1);
   EXPECT_EQ(told_.Take(), "");
@@ -206,7 +206,7 @@ TEST_F(HamiLockTest, AfterAConflictItIsLookedAtAgainAtOnceButNotWithoutEnd) {
   Lock("gone");
   before_patch_ = each_patch_ = change;
   const size_t before = asked_.size();
-  lock().Look();
+  lock().CheckLock();
   ASSERT_TRUE(RunUntil([&] { return asked_.size() == before + 12; }));
   ASSERT_TRUE(Get().has_value());
   EXPECT_EQ(asked_.size(), before + 13) << "the last is the test's own";
@@ -220,7 +220,7 @@ TEST_F(HamiLockTest, ItIsLookedAtAgainWhileTheServerCannotAnswer) {
   const std::string busy = kube::Refusal(503, "ServiceUnavailable", "starting");
   failures_ = {busy, busy, busy};
 
-  lock().Look();
+  lock().CheckLock();
 
   EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
 }
@@ -237,7 +237,7 @@ TEST_F(HamiLockTest, IsLookedAtWhereTheNodeIsSeenToHaveOne) {
 }
 
 TEST_F(HamiLockTest, OfSeveralWishesMeanwhileThereIsOneMoreLook) {
-  for (int i = 0; i < 5; ++i) lock().Look();
+  for (int i = 0; i < 5; ++i) lock().CheckLock();
 
   ASSERT_TRUE(RunUntil([&] { return asked_.size() == 2; }));
   ASSERT_TRUE(Get().has_value());

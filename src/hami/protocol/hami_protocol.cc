@@ -47,7 +47,8 @@ bool IsOf(const std::map<std::string, std::string>& fitted, std::string_view all
 
 }  // namespace
 
-HamiProtocol::Given HamiProtocol::GivenOf(const BoundContainer& bound, const hami::Vendor& vendor) {
+HamiProtocol::BoundEntry HamiProtocol::BoundEntryOf(const BoundContainer& bound,
+                                                    const hami::Vendor& vendor) {
   std::vector<hami::Entry> fitted;
   for (const PlacedContainer& one : bound.fitted)
     fitted.push_back(hami::EntryOf(one.parts, vendor));
@@ -60,12 +61,12 @@ HamiProtocol::Given HamiProtocol::GivenOf(const BoundContainer& bound, const ham
 }
 
 HamiProtocol::HamiProtocol(const hami::Vendor& vendor, os::Loop& loop, kube::Client& client,
-                           std::string node, Tell tell, Times times, const Clock& clock)
+                           std::string node, EmitEvents emit, Times times, const Clock& clock)
     : vendor_(vendor),
       loop_(loop),
       client_(client),
       node_(std::move(node)),
-      tell_(std::move(tell)),
+      emit_(std::move(emit)),
       times_(times),
       clock_(clock),
       lock_(loop, client, node_,
@@ -77,7 +78,7 @@ HamiProtocol::HamiProtocol(const hami::Vendor& vendor, os::Loop& loop, kube::Cli
 void HamiProtocol::Serve(std::set<std::string> resources, Awaits awaits) {
   resources_ = std::move(resources);
   awaits_ = std::move(awaits);
-  for (const auto& [uid, kept] : pods_) SeeToLock(*kept);
+  for (const auto& [uid, state] : pods_) CheckLock(*state);
 }
 
 kube::PodFields HamiProtocol::Fields() const {
@@ -99,8 +100,8 @@ bool HamiProtocol::NeedsLock(const kube::Pod& pod) const {
 }
 
 const kube::Pod* HamiProtocol::BoundHere(const hami::LockOwner& owner) const {
-  for (const auto& [uid, kept] : pods_) {
-    const kube::Pod& pod = kept->pod();
+  for (const auto& [uid, state] : pods_) {
+    const kube::Pod& pod = state->pod();
     if (pod.node == node_ && pod.name == owner.pod && pod.pod_namespace == owner.pod_namespace) {
       return &pod;
     }
@@ -108,44 +109,45 @@ const kube::Pod* HamiProtocol::BoundHere(const hami::LockOwner& owner) const {
   return nullptr;
 }
 
-HamiProtocol::KeptPtr HamiProtocol::KeptOf(const std::string& uid) {
-  KeptPtr& kept = pods_[uid];
-  if (kept != nullptr) return kept;
-  kept = std::make_shared<Kept>();
-  kept->retries = times_.retries;
-  kept->forgets = loop_.After(kUnseen, [this, uid] { pods_.erase(uid); });
-  return kept;
+HamiProtocol::PodStatePtr HamiProtocol::StateOf(const std::string& uid) {
+  PodStatePtr& state = pods_[uid];
+  if (state != nullptr) return state;
+  state = std::make_shared<PodState>();
+  state->retries = times_.retries;
+  state->forgets = loop_.After(kUnseen, [this, uid] { pods_.erase(uid); });
+  return state;
 }
 
 void HamiProtocol::PodChanged(const kube::PodPtr& pod) {
   if (!pods_.contains(pod->KubeletUid()) && !Serves(*pod)) return;
-  const KeptPtr kept = KeptOf(pod->KubeletUid());
-  kept->forgets = os::Loop::Handle();
-  kept->known = pod;
-  if (!kept->given.empty()) Settle(*kept);
-  LookForChange(*kept);
-  TellOf(*kept);
-  Evict(kept);
-  SeeToLock(*kept);
-  if (kept->due) WriteIn(kept, times_.settle);
+  const PodStatePtr state = StateOf(pod->KubeletUid());
+  state->forgets = os::Loop::Handle();
+  state->known = pod;
+  if (!state->given.empty()) RecordAllocated(*state);
+  LookForChange(*state);
+  EmitQueued(*state);
+  Evict(state);
+  CheckLock(*state);
+  if (state->due) WriteIn(state, times_.settle);
 }
 
 // What its containers were given is what stands on the pod, unless it was fitted.
-void HamiProtocol::Settle(Kept& kept) {
-  if (kept.allocated || !kept.seen()) return;
-  kept.allocated = std::string(kept.pod().Annotation(vendor_.pod_allocated));
+void HamiProtocol::RecordAllocated(PodState& state) {
+  if (state.allocated || !state.seen()) return;
+  state.allocated = std::string(state.pod().Annotation(vendor_.pod_allocated));
 }
 
-void HamiProtocol::LookForChange(Kept& kept) {
-  const std::string allocated(kept.pod().Annotation(vendor_.pod_allocated));
-  if (!kept.allocated || *kept.allocated == allocated) {
-    kept.stands = kept.allocated.has_value();
+void HamiProtocol::LookForChange(PodState& state) {
+  const std::string allocated(state.pod().Annotation(vendor_.pod_allocated));
+  if (!state.allocated || *state.allocated == allocated) {
+    state.stands = state.allocated.has_value();
     return;
   }
   // What was fitted here stands nowhere before it is written.
-  if (!kept.fitted.empty() && !kept.stands && IsOf(kept.fitted, allocated)) return;
-  if (!kept.changes.insert(allocated).second) return;
-  Say(kept, "", kIgnored,
+  if (!state.fitted.empty() && !state.stands && IsOf(state.fitted, allocated)) return;
+  if (!state.changes.insert(allocated).second) return;
+  EmitEvent(
+      state, "", kIgnored,
       fmt::format("{} is another than when the pod got its devices: that changes nothing, its "
                   "containers keep what they have. Make the pod anew for other devices",
                   vendor_.pod_allocated));
@@ -153,102 +155,103 @@ void HamiProtocol::LookForChange(Kept& kept) {
 
 void HamiProtocol::PodGone(const kube::Pod& pod) {
   const auto gone = pods_.extract(pod.KubeletUid());
-  if (gone && !gone.mapped()->unlocked) lock_.Look();
+  if (gone && !gone.mapped()->unlocked) lock_.CheckLock();
 }
 
 // The lock of a pod that has just come is most probably there; that of others shows in the node.
-void HamiProtocol::SeeToLock(Kept& kept) {
-  const kube::Pod& pod = kept.pod();
-  if (kept.unlocked || !Serves(pod)) return;
+void HamiProtocol::CheckLock(PodState& state) {
+  const kube::Pod& pod = state.pod();
+  if (state.unlocked || !Serves(pod)) return;
   const bool allocating = pod.Annotation(hami::kPodBindPhase) == hami::kPhaseAllocating;
   if (!allocating || (NeedsLock(pod) && !pod.HasEnded())) return;
-  kept.unlocked = true;
-  lock_.Look();
+  state.unlocked = true;
+  lock_.CheckLock();
 }
 
 void HamiProtocol::Claimed(const std::string& pod_uid) {
-  const auto kept = pods_.find(pod_uid);
-  if (kept != pods_.end()) SeeToLock(*kept->second);
+  const auto state = pods_.find(pod_uid);
+  if (state != pods_.end()) CheckLock(*state->second);
 }
 
-void HamiProtocol::Bound(const Given& given) {
-  const KeptPtr kept = KeptOf(given.pod_uid);
-  kept->given[given.container] = given.entry;
-  kept->said.erase({given.container, kRefused});
+void HamiProtocol::Bound(const BoundEntry& given) {
+  const PodStatePtr state = StateOf(given.pod_uid);
+  state->given[given.container] = given.entry;
+  state->said.erase({given.container, kRefused});
   if (given.fitted.empty()) {
-    Settle(*kept);
-  } else if (kept->fitted.emplace(given.resource, given.fitted).second) {
-    kept->allocated = AllOf(kept->fitted);
-    kept->stands = false;
+    RecordAllocated(*state);
+  } else if (state->fitted.emplace(given.resource, given.fitted).second) {
+    state->allocated = AllOf(state->fitted);
+    state->stands = false;
   }
   if (!given.less.empty()) {
-    Say(*kept, given.container, kLess,
-        fmt::format("container {} has {}, as HAMi's scheduler wrote it", given.container,
-                    given.less));
+    EmitEvent(*state, given.container, kLess,
+              fmt::format("container {} has {}, as HAMi's scheduler wrote it", given.container,
+                          given.less));
   }
-  WriteIn(kept, times_.settle);
+  WriteIn(state, times_.settle);
 }
 
 void HamiProtocol::Refused(const Refusal& refusal) {
-  const KeptPtr kept = KeptOf(refusal.pod_uid);
-  Say(*kept, refusal.container, kRefused,
-      fmt::format("container {}: {}", refusal.container, refusal.error.Text()));
+  const PodStatePtr state = StateOf(refusal.pod_uid);
+  EmitEvent(*state, refusal.container, kRefused,
+            fmt::format("container {}: {}", refusal.container, refusal.error.Text()));
   if (!refusal.for_good) return;
-  kept->failed = true;
-  WriteIn(kept, times_.settle);
-  kept->evict = refusal.evict;
-  Evict(kept);
+  state->failed = true;
+  WriteIn(state, times_.settle);
+  state->evict = refusal.evict;
+  Evict(state);
 }
 
 // One that comes to nothing is asked for again by kubelet's next try.
-void HamiProtocol::Evict(const KeptPtr& kept) {
-  const kube::Pod& pod = kept->pod();
-  if (!kept->evict || !kept->seen() || kept->evicting || pod.deleting) return;
-  kept->evict = false;
-  kept->evicting = true;
+void HamiProtocol::Evict(const PodStatePtr& state) {
+  const kube::Pod& pod = state->pod();
+  if (!state->evict || !state->seen() || state->evicting || pod.deleting) return;
+  state->evict = false;
+  state->evicting = true;
   client_.Create(kube::EvictionPath(pod), kube::EvictionOf(pod),
-                 [weak = Weak(kept), name = pod.FullName()](const Status& made) {
-                   if (const KeptPtr evicted = weak.lock()) evicted->evicting = false;
+                 [weak = Weak(state), name = pod.FullName()](const Status& made) {
+                   if (const PodStatePtr evicted = weak.lock()) evicted->evicting = false;
                    if (made) return log::Info("evicted a pod", {{"pod", name}});
                    log::Warn("cannot evict a pod", made.error(), {{"pod", name}});
                  });
 }
 
-void HamiProtocol::WriteIn(const KeptPtr& kept, Duration pause) {
-  kept->due = true;
-  if (kept->busy || kept->next) return;
-  kept->next = loop_.After(pause, [this, weak = Weak(kept)] {
-    const KeptPtr pod = weak.lock();
+void HamiProtocol::WriteIn(const PodStatePtr& state, Duration pause) {
+  state->due = true;
+  if (state->busy || state->next) return;
+  state->next = loop_.After(pause, [this, weak = Weak(state)] {
+    const PodStatePtr pod = weak.lock();
     pod->next = os::Loop::Handle();
     Write(pod);
   });
 }
 
-void HamiProtocol::Write(const KeptPtr& kept) {
-  if (!kept->seen()) return;  // it is due when it comes
-  kept->due = false;
-  const kube::MetadataPatch patch = PatchFor(*kept);
+void HamiProtocol::Write(const PodStatePtr& state) {
+  if (!state->seen()) return;  // it is due when it comes
+  state->due = false;
+  const kube::MetadataPatch patch = PatchFor(*state);
   if (patch.empty()) return;
-  kept->busy = true;
-  client_.Patch(kube::PatchType::kMerge, kube::PodPath(kept->pod().pod_namespace, kept->pod().name),
-                patch.Json(), kube::PodForm(Fields()),
-                [this, weak = Weak(kept)](const Result<json::Value>& written) {
-                  if (const KeptPtr pod = weak.lock()) Written(pod, written);
+  state->busy = true;
+  client_.Patch(kube::PatchType::kMerge,
+                kube::PodPath(state->pod().pod_namespace, state->pod().name), patch.Json(),
+                kube::PodForm(Fields()),
+                [this, weak = Weak(state)](const Result<json::Value>& written) {
+                  if (const PodStatePtr pod = weak.lock()) PatchEnded(pod, written);
                 });
 }
 
 // Nothing to be written: without annotations, for no pod of HAMi's is without.
-kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
-  const kube::Pod& pod = kept.pod();
+kube::MetadataPatch HamiProtocol::PatchFor(const PodState& state) const {
+  const kube::Pod& pod = state.pod();
   kube::MetadataPatch patch;
   patch.uid = pod.uid;
   patch.resource_version = pod.resource_version;
   const std::string_view phase = pod.Annotation(hami::kPodBindPhase);
-  if (phase == hami::kPhaseSuccess && kept.failed) return {};
+  if (phase == hami::kPhaseSuccess && state.failed) return {};
   const std::string_view stands = pod.Annotation(vendor_.pod_allocated);
-  const std::string fitted = AllOf(kept.fitted);
+  const std::string fitted = AllOf(state.fitted);
   if (stands.empty() && fitted.empty()) return {};
-  if (stands != fitted && IsOf(kept.fitted, stands)) {
+  if (stands != fitted && IsOf(state.fitted, stands)) {
     patch.annotations[std::string(vendor_.pod_allocated)] = fitted;
     patch.annotations[std::string(hami::kPodNode)] = node_;
     patch.labels[std::string(hami::kPodNode)] = node_;
@@ -257,16 +260,16 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   const auto set = [&](std::string_view key, std::string_view value) {
     if (pod.Annotation(key) != value) patch.annotations[std::string(key)] = std::string(value);
   };
-  if (kept.failed) {
+  if (state.failed) {
     set(hami::kPodBindPhase, hami::kPhaseFailed);
     return patch;
   }
   std::vector<hami::Entry> given;
-  given.reserve(kept.given.size());
-  for (const auto& [container, entry] : kept.given) given.push_back(entry);
+  given.reserve(state.given.size());
+  for (const auto& [container, entry] : state.given) given.push_back(entry);
   const std::string_view before = pod.Annotation(vendor_.pod_to_allocate);
   if (phase.empty() && before.empty()) return {};  // it was fitted here: nobody hands out of it
-  const std::string allocated = kept.allocated.value_or("");
+  const std::string allocated = state.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
   if (!after) {
     log::Warn("what a pod was given is not taken from what is to be handed out", after.error(),
@@ -282,46 +285,46 @@ kube::MetadataPatch HamiProtocol::PatchFor(const Kept& kept) const {
   return patch;
 }
 
-void HamiProtocol::Written(const KeptPtr& kept, const Result<json::Value>& written) {
-  kept->busy = false;
+void HamiProtocol::PatchEnded(const PodStatePtr& state, const Result<json::Value>& written) {
+  state->busy = false;
   if (written) {
-    kept->retries.Succeeded();
+    state->retries.Succeeded();
     if (auto pod = kube::ReadPod(*written, Fields()))
-      kept->known = std::make_shared<const kube::Pod>(*std::move(pod));
-    if (kept->due) WriteIn(kept, times_.settle);
+      state->known = std::make_shared<const kube::Pod>(*std::move(pod));
+    if (state->due) WriteIn(state, times_.settle);
     return;
   }
   const Reason reason = written.error().reason;
-  if (reason == Reason::kApiConflict) return ReadAnew(kept);
+  if (reason == Reason::kApiConflict) return ReadAnew(state);
   if (reason == Reason::kNotFound) return;  // it is gone, which will be told
-  if (kept->retries.pause() == Duration(0) || reason == Reason::kApiRejected) {
+  if (state->retries.pause() == Duration(0) || reason == Reason::kApiRejected) {
     log::Warn("cannot write what became of a pod", written.error(),
-              {{"pod", kept->pod().FullName()}, {"uid", kept->pod().KubeletUid()}});
+              {{"pod", state->pod().FullName()}, {"uid", state->pod().KubeletUid()}});
   }
-  if (reason != Reason::kApiRejected) WriteIn(kept, client_.NextPause(kept->retries));
+  if (reason != Reason::kApiRejected) WriteIn(state, client_.NextPause(state->retries));
 }
 
-void HamiProtocol::ReadAnew(const KeptPtr& kept) {
-  kept->busy = true;
-  client_.Get(kube::PodPath(kept->pod().pod_namespace, kept->pod().name), kube::PodForm(Fields()),
-              [this, weak = Weak(kept)](const Result<json::Value>& found) {
-                const KeptPtr pod = weak.lock();
-                if (pod != nullptr) Found(pod, found);
+void HamiProtocol::ReadAnew(const PodStatePtr& state) {
+  state->busy = true;
+  client_.Get(kube::PodPath(state->pod().pod_namespace, state->pod().name), kube::PodForm(Fields()),
+              [this, weak = Weak(state)](const Result<json::Value>& found) {
+                const PodStatePtr pod = weak.lock();
+                if (pod != nullptr) PodRead(pod, found);
               });
 }
 
-void HamiProtocol::Found(const KeptPtr& kept, const Result<json::Value>& found) {
-  if (!found) return Written(kept, found);
-  kept->busy = false;
+void HamiProtocol::PodRead(const PodStatePtr& state, const Result<json::Value>& found) {
+  if (!found) return PatchEnded(state, found);
+  state->busy = false;
   auto pod = kube::ReadPod(*found, Fields());
-  if (!pod || pod->uid != kept->pod().uid) return;  // another of its name
-  kept->known = std::make_shared<const kube::Pod>(*std::move(pod));
-  Write(kept);
+  if (!pod || pod->uid != state->pod().uid) return;  // another of its name
+  state->known = std::make_shared<const kube::Pod>(*std::move(pod));
+  Write(state);
 }
 
-void HamiProtocol::Say(Kept& kept, const std::string& container, const char* reason,
-                       std::string message) {
-  Said& said = kept.said[{container, reason}];
+void HamiProtocol::EmitEvent(PodState& state, const std::string& container, const char* reason,
+                             std::string message) {
+  SentEvents& said = state.said[{container, reason}];
   const Steady now = clock_.Now();
   if (said.messages.empty() || now - said.since >= times_.repeat)
     said = {.messages = {}, .since = now};
@@ -329,24 +332,24 @@ void HamiProtocol::Say(Kept& kept, const std::string& container, const char* rea
   kube::Reference about;
   about.kind = "Pod";
   about.container = container;
-  kept.untold.push_back({.about = std::move(about),
-                         .warning = true,
-                         .reason = reason,
-                         .message = message,
-                         .when = clock_.WallNow(),
-                         .subject = message});
-  TellOf(kept);
+  state.untold.push_back({.about = std::move(about),
+                          .warning = true,
+                          .reason = reason,
+                          .message = message,
+                          .when = clock_.WallNow(),
+                          .subject = message});
+  EmitQueued(state);
 }
 
-void HamiProtocol::TellOf(Kept& kept) {
-  if (!kept.seen() || kept.untold.empty()) return;
-  for (kube::Event& event : kept.untold) {
-    event.about.pod_namespace = kept.pod().pod_namespace;
-    event.about.name = kept.pod().name;
-    event.about.uid = kept.pod().uid;
+void HamiProtocol::EmitQueued(PodState& state) {
+  if (!state.seen() || state.untold.empty()) return;
+  for (kube::Event& event : state.untold) {
+    event.about.pod_namespace = state.pod().pod_namespace;
+    event.about.name = state.pod().name;
+    event.about.uid = state.pod().uid;
   }
-  std::vector<kube::Event> events = std::exchange(kept.untold, {});
-  if (tell_) tell_(std::move(events));
+  std::vector<kube::Event> events = std::exchange(state.untold, {});
+  if (emit_) emit_(std::move(events));
 }
 
 }  // namespace tessera

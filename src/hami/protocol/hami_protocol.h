@@ -38,7 +38,7 @@ namespace tessera {
 class HamiProtocol {
  public:
   // A container has its devices. The same one may be told of again, as after a restart.
-  struct Given {
+  struct BoundEntry {
     std::string pod_uid;  // as kubelet knows it
     std::string container;
     std::string resource{};
@@ -49,19 +49,19 @@ class HamiProtocol {
     std::string fitted{};
   };
   // As HAMi's annotations have it.
-  static Given GivenOf(const BoundContainer& bound, const hami::Vendor& vendor);
+  static BoundEntry BoundEntryOf(const BoundContainer& bound, const hami::Vendor& vendor);
   using Refusal = RefusedContainer;
   struct Times {
     Duration settle{200};        // containers that have their devices within it are one patch
     Duration repeat{1'800'000};  // what is still refused then is said again
     Backoff retries = kube::NodeKeeper::kRetries;
   };
-  using Tell = std::function<void(std::vector<kube::Event>)>;
+  using EmitEvents = std::function<void(std::vector<kube::Event>)>;
 
   // For pods with devices of this vendor, which outlives it. `tell` may be empty: there are no
   // events.
   HamiProtocol(const hami::Vendor& vendor, os::Loop& loop, kube::Client& client, std::string node,
-               Tell tell, Times times, const Clock& clock = SystemClock());
+               EmitEvents emit, Times times, const Clock& clock = SystemClock());
 
   // The resources that are counted (nvidia.com/gpu), and served here with sizes that pods ask for.
   // A pod that asks for none of them is left to others, its lock as well.
@@ -78,7 +78,7 @@ class HamiProtocol {
   void PodGone(const kube::Pod& pod);
   // kubelet has asked for one of its containers.
   void Claimed(const std::string& pod_uid);
-  void Bound(const Given& given);
+  void Bound(const BoundEntry& given);
   void Refused(const Refusal& refusal);
   // As HamiLock's: now and then, for locks whose owners never came; and whenever it is another.
   void NodeSeen(const json::Value& node) { lock_.NodeSeen(node); }
@@ -86,20 +86,20 @@ class HamiProtocol {
 
  private:
   // What was last said for a reason of a container, so that kubelet's retries are not repeated.
-  struct Said {
+  struct SentEvents {
     std::set<std::string> messages;
     Steady since;
   };
-  struct Kept {
+  struct PodState {
     kube::PodPtr known{};  // the one that all share; null: it was not seen yet
     // Vendor::pod_allocated when the first container was given its devices.
     std::optional<std::string> allocated{};
     std::map<std::string, hami::Entry> given{};  // by container
     // By resource: what is to stand in Vendor::pod_allocated, one behind the other.
     std::map<std::string, std::string> fitted{};
-    bool stands = false;                                         // `allocated`, and was seen there
-    std::map<std::pair<std::string, std::string>, Said> said{};  // by container and reason
-    std::vector<kube::Event> untold{};                           // until its name is known
+    bool stands = false;  // `allocated`, and was seen there
+    std::map<std::pair<std::string, std::string>, SentEvents> said{};  // by container and reason
+    std::vector<kube::Event> untold{};                                 // until its name is known
     std::set<std::string> changes{};  // of Vendor::pod_allocated, that were told
     bool unlocked = false;            // its lock was looked at
     bool failed = false;              // for good
@@ -117,37 +117,38 @@ class HamiProtocol {
       return known ? *known : kNone;
     }
   };
-  using KeptPtr = std::shared_ptr<Kept>;
-  using Weak = std::weak_ptr<Kept>;
+  using PodStatePtr = std::shared_ptr<PodState>;
+  using Weak = std::weak_ptr<PodState>;
 
   kube::PodFields Fields() const;
   bool Serves(const kube::Pod& pod) const;
   bool NeedsLock(const kube::Pod& pod) const;
   const kube::Pod* BoundHere(const hami::LockOwner& owner) const;
-  KeptPtr KeptOf(const std::string& uid);
-  static void Settle(Kept& kept);
-  void LookForChange(Kept& kept);
-  void SeeToLock(Kept& kept);
-  void WriteIn(const KeptPtr& kept, Duration pause);
-  void Write(const KeptPtr& kept);
-  kube::MetadataPatch PatchFor(const Kept& kept) const;
-  void Written(const KeptPtr& kept, const Result<json::Value>& written);
-  void ReadAnew(const KeptPtr& kept);
-  void Found(const KeptPtr& kept, const Result<json::Value>& found);
-  void Evict(const KeptPtr& kept);
-  void Say(Kept& kept, const std::string& container, const char* reason, std::string message);
-  void TellOf(Kept& kept);
+  PodStatePtr StateOf(const std::string& uid);
+  static void RecordAllocated(PodState& state);
+  void LookForChange(PodState& state);
+  void CheckLock(PodState& state);
+  void WriteIn(const PodStatePtr& state, Duration pause);
+  void Write(const PodStatePtr& state);
+  kube::MetadataPatch PatchFor(const PodState& state) const;
+  void PatchEnded(const PodStatePtr& state, const Result<json::Value>& written);
+  void ReadAnew(const PodStatePtr& state);
+  void PodRead(const PodStatePtr& state, const Result<json::Value>& found);
+  void Evict(const PodStatePtr& state);
+  void EmitEvent(PodState& state, const std::string& container, const char* reason,
+                 std::string message);
+  void EmitQueued(PodState& state);
 
   const hami::Vendor& vendor_;
   os::Loop& loop_;
   kube::Client& client_;
   const std::string node_;
-  const Tell tell_;
+  const EmitEvents emit_;
   const Times times_;
   const Clock& clock_;
   std::set<std::string> resources_;
   Awaits awaits_;
-  std::map<std::string, KeptPtr> pods_;  // by the UID that kubelet knows them by
+  std::map<std::string, PodStatePtr> pods_;  // by the UID that kubelet knows them by
   HamiLock lock_;
 };
 

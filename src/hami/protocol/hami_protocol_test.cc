@@ -323,13 +323,13 @@ TEST_F(HamiProtocolTest, APodThatWasFittedHereCountsForHamisScheduler) {
 TEST_F(HamiProtocolTest, APodThatWasFittedWithGpusOfTwoResourcesCountsForBoth) {
   Pod("p") = {.uid = "uid-p", .node = "n1"};
   See("p");
-  const HamiProtocol::Given first{
+  const HamiProtocol::BoundEntry first{
       .pod_uid = "uid-p", .container = "a", .resource = "a.b/gpu", .entry = kA, .fitted = kOne};
-  const HamiProtocol::Given second{.pod_uid = "uid-p",
-                                   .container = "b",
-                                   .resource = "a.b/big",
-                                   .entry = kB,
-                                   .fitted = "GPU-b,NVIDIA,1000,10:;"};
+  const HamiProtocol::BoundEntry second{.pod_uid = "uid-p",
+                                        .container = "b",
+                                        .resource = "a.b/big",
+                                        .entry = kB,
+                                        .fitted = "GPU-b,NVIDIA,1000,10:;"};
   const auto stands = [&](const std::string& text) {
     return RunUntil([&] { return Pod("p").annotations["hami.io/vgpu-devices-allocated"] == text; });
   };

@@ -93,7 +93,7 @@ Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& 
   return {};
 }
 
-Result<Pod> ReadParts(const json::Object& object, const PodFields& wanted) {
+Result<Pod> ReadPodParts(const json::Object& object, const PodFields& wanted) {
   Pod pod;
   const bool cut = object.contains(json::kCut);
   if (cut) pod.excess = fmt::format("it has more than {} bytes of what is read", kMostOfPod);
@@ -183,7 +183,7 @@ Form PodForm(const PodFields& wanted) {
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted) {
   if (!object.is_object()) return Fail(Reason::kInvalid, "a pod is no object");
   const std::string name = ObjectKeyIn(object);
-  return TRY_IN(ReadParts(object.get_object(), wanted),
+  return TRY_IN(ReadPodParts(object.get_object(), wanted),
                 name.empty() ? "a pod without a name" : "pod " + Brief(name));
 }
 

@@ -43,7 +43,7 @@ Found Look(const Books& books) {
     const uint64_t share = (of.share[0] & kUnits) * kUnit;
     found.shares += share;
     if (of.owner == 0) {
-      if (books.flights[slot][0].since != 0) ++found.flights;
+      if (books.in_flight[slot][0].since != 0) ++found.flights;
       continue;
     }
     const auto pid = static_cast<pid_t>(static_cast<uint32_t>(of.owner));

@@ -53,13 +53,13 @@ constexpr std::array<std::string_view, 2> kSockets = {"nvidia-persistenced/socke
 constexpr char kMpsPipes[] = "/tmp/nvidia-mps";
 
 void Add(const Tree& tree, const std::string& path, const std::string& in_container,
-         std::vector<Found>& found) {
+         std::vector<DriverFile>& found) {
   const std::string source = tree.Follow(path);
   if (!source.empty() && tree.Has(source)) found.push_back({in_container, source});
 }
 
 void AddConfiguration(const Tree& tree, std::string_view name, bool always_in_etc,
-                      std::vector<Found>& found) {
+                      std::vector<DriverFile>& found) {
   for (const std::string_view root : kConfigurationRoots) {
     const std::string path = fmt::format("{}/{}", root, name);
     if (!tree.Has(tree.Follow(path))) continue;
@@ -75,7 +75,7 @@ std::string KernelFile(const os::Root& root, const char* path) {
 // In the order in which the kernel looks: only the first that has any counts for it, but which of
 // them that is the driver's own version decides.
 void AddFirmware(const os::Root& root, const Tree& tree, const std::string& version,
-                 std::vector<Found>& found) {
+                 std::vector<DriverFile>& found) {
   const std::string custom = KernelFile(root, "/sys/module/firmware_class/parameters/path");
   const std::string kernel = KernelFile(root, "/proc/sys/kernel/osrelease");
   std::vector<std::string> directories;

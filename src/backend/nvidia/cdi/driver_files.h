@@ -14,8 +14,8 @@ namespace tessera::nvidia {
 
 struct DriverFiles {
   DriverLibraries libraries{};
-  std::vector<Found> files{};    // to be read
-  std::vector<Found> sockets{};  // to be connected to
+  std::vector<DriverFile> files{};    // to be read
+  std::vector<DriverFile> sockets{};  // to be connected to
   bool operator==(const DriverFiles&) const = default;
 };
 

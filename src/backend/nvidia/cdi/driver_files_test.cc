@@ -26,17 +26,16 @@ TEST_F(DriverFilesTest, AreProgramsConfigurationFirmwareAndSockets) {
 
   EXPECT_EQ(files.libraries.version, "570.1");
   EXPECT_EQ(files.files,
-            (std::vector<Found>{
+            (std::vector<DriverFile>{
                 {"/usr/bin/nvidia-smi", "/usr/bin/nvidia-smi"},
                 {"/usr/sbin/nvidia-persistenced", "/usr/sbin/nvidia-persistenced"},
                 {"/etc/OpenCL/vendors/nvidia.icd", "/etc/OpenCL/vendors/nvidia.icd"},
                 {"/etc/vulkan/icd.d/nvidia_icd.json", "/usr/share/vulkan/icd.d/nvidia_icd.json"},
                 {"/lib/firmware/nvidia/570.1/gsp_ga10x.bin",
                  "/lib/firmware/nvidia/570.1/gsp_ga10x.bin"}}));
-  EXPECT_EQ(
-      files.sockets,
-      (std::vector<Found>{{"/run/nvidia-persistenced/socket", "/run/nvidia-persistenced/socket"},
-                          {"/tmp/nvidia-mps", "/tmp/nvidia-mps"}}));
+  EXPECT_EQ(files.sockets, (std::vector<DriverFile>{{"/run/nvidia-persistenced/socket",
+                                                     "/run/nvidia-persistenced/socket"},
+                                                    {"/tmp/nvidia-mps", "/tmp/nvidia-mps"}}));
 }
 
 TEST_F(DriverFilesTest, FirmwareIsLookedForWhereTheKernelIsToldTo) {
@@ -45,8 +44,8 @@ TEST_F(DriverFilesTest, FirmwareIsLookedForWhereTheKernelIsToldTo) {
   Write("/opt/firmware/nvidia/570.1/gsp_tu10x.bin");
   Write("/sys/module/firmware_class/parameters/path", "/opt/firmware\n");
   EXPECT_EQ(FindDriverFiles(root_, tree_).files,
-            (std::vector<Found>{{"/opt/firmware/nvidia/570.1/gsp_tu10x.bin",
-                                 "/opt/firmware/nvidia/570.1/gsp_tu10x.bin"}}));
+            (std::vector<DriverFile>{{"/opt/firmware/nvidia/570.1/gsp_tu10x.bin",
+                                      "/opt/firmware/nvidia/570.1/gsp_tu10x.bin"}}));
 }
 
 }  // namespace

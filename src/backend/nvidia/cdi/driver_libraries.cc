@@ -144,7 +144,7 @@ class Search {
   // Those that the host has, and those that programs need although packages may lack them.
   void AddLinks(const std::string& directory) {
     std::set<std::string> sources;
-    for (const Found& file : found_.files) sources.insert(file.source);
+    for (const DriverFile& file : found_.files) sources.insert(file.source);
     for (const WantedLink& wanted : kWantedLinks) {
       const std::string library = directory + "/" + Versioned(wanted.library, found_.version);
       if (paths_.contains(library)) {

@@ -21,10 +21,10 @@ struct Tree {
 };
 
 // A file, and where containers get it.
-struct Found {
+struct DriverFile {
   std::string path;    // in the container; below the tree as well, unless it is moved
   std::string source;  // below the tree, without links
-  bool operator==(const Found&) const = default;
+  bool operator==(const DriverFile&) const = default;
 };
 
 // A link that programs load a library by.
@@ -38,7 +38,7 @@ struct NameLink {
 struct DriverLibraries {
   std::string version{};                   // "570.172.08"; empty: there is no driver
   std::vector<std::string> directories{};  // that hold them
-  std::vector<Found> files{};
+  std::vector<DriverFile> files{};
   std::vector<NameLink> links{};
   bool operator==(const DriverLibraries&) const = default;
 };

@@ -9,7 +9,7 @@ namespace {
 
 using DriverLibrariesTest = DriverRootTest;
 
-Found FoundAt(const std::string& path) {
+DriverFile FoundAt(const std::string& path) {
   return {path, path};
 }
 
@@ -64,8 +64,8 @@ TEST_F(DriverLibrariesTest, AreFoundWhereDebianHasThemBehindItsAlternatives) {
   const DriverLibraries libraries = FindLibraries(tree_);
   EXPECT_EQ(libraries.directories, std::vector<std::string>{directory});
   EXPECT_EQ(libraries.files,
-            (std::vector<Found>{FoundAt(directory + "/libcuda.so.570.1"),
-                                FoundAt(directory + "/libnvidia-ptxjitcompiler.so.570.1")}));
+            (std::vector<DriverFile>{FoundAt(directory + "/libcuda.so.570.1"),
+                                     FoundAt(directory + "/libnvidia-ptxjitcompiler.so.570.1")}));
 }
 
 TEST_F(DriverLibrariesTest, LinksMeanTheRootOfTheDriver) {
@@ -77,7 +77,7 @@ TEST_F(DriverLibrariesTest, LinksMeanTheRootOfTheDriver) {
   EXPECT_EQ(libraries.version, "570.1");
   const std::string real = "/usr/lib/nvidia/current/libcuda.so.570.1";
   EXPECT_EQ(libraries.files,
-            (std::vector<Found>{{"/usr/lib64/libcuda.so.570.1", real}, FoundAt(real)}));
+            (std::vector<DriverFile>{{"/usr/lib64/libcuda.so.570.1", real}, FoundAt(real)}));
 }
 
 TEST_F(DriverLibrariesTest, TheVersionIsTheOneThatTheLoaderTakes) {

@@ -130,8 +130,8 @@ Tree DriverTree(const os::Root& root, const NvidiaConfig& config) {
   return {.seen = root.prefix(), .host = ""};
 }
 
-std::vector<Beside> MissingBeside(const NvidiaConfig& config, const cdi::Parts& parts) {
-  std::vector<Beside> missing;
+std::vector<MissingFeature> MissingFeatures(const NvidiaConfig& config, const cdi::Parts& parts) {
+  std::vector<MissingFeature> missing;
   for (const FeatureNodes& feature : kFeatures) {
     const std::string kind = fmt::format("{}/{}", config.cdi_vendor, feature.name);
     if (!HasFeature(config, feature.feature)) continue;

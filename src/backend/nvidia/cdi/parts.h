@@ -23,14 +23,14 @@ cdi::Parts DescribeForCdi(const os::Root& root, const NvidiaConfig& config,
                           const DriverFiles& files, const std::vector<Device>& devices);
 
 // What containers were to get beside their GPUs.
-struct Beside {
+struct MissingFeature {
   std::string name{};    // as the configuration has it
   std::string nodes{};   // one of which is needed, on the host: "/dev/nvidia-fs*"
   std::string remedy{};  // what makes them
-  bool operator==(const Beside&) const = default;
+  bool operator==(const MissingFeature&) const = default;
 };
 // Features that the configuration asks for and `parts` have no document of, since no such node was
 // there.
-std::vector<Beside> MissingBeside(const NvidiaConfig& config, const cdi::Parts& parts);
+std::vector<MissingFeature> MissingFeatures(const NvidiaConfig& config, const cdi::Parts& parts);
 
 }  // namespace tessera::nvidia

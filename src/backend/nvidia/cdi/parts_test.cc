@@ -187,8 +187,8 @@ TEST_F(CdiPartsTest, WhatTheNodeLacksBesideGpusIsNamedWithWhereItWasLookedFor) {
   config_.features = {Feature::kGdrcopy, Feature::kGds, Feature::kMofed};
   config_.dev_root = "/run/driver";
   Write("/run/driver/dev/gdrdrv");
-  EXPECT_EQ(MissingBeside(config_, Describe({})),
-            (std::vector<Beside>{
+  EXPECT_EQ(MissingFeatures(config_, Describe({})),
+            (std::vector<MissingFeature>{
                 {"gds", "/run/driver/dev/nvidia-fs*",
                  "install GPUDirect Storage and load its kernel module, nvidia-fs"},
                 {"mofed", "/run/driver/dev/infiniband/uverbs*",

@@ -69,7 +69,7 @@ struct Layout {
   std::string trouble{};                               // why it fits no other, if so
 };
 
-Layout LayoutOf(const Gpu& gpu, const Part& part) {
+Layout LayoutOf(const Gpu& gpu, const ClaimedPart& part) {
   if (part.whole) return {.text = "is not in MIG mode"};
   if (std::string trouble = gpu.mig.Trouble(); !trouble.empty()) {
     return {.trouble = std::move(trouble)};
@@ -106,11 +106,11 @@ bool FitsProfile(const std::string& pattern, std::string_view profile) {
   return Fits(pattern, std::string(profile)) || Fits(pattern, config::ProfileInName(profile));
 }
 
-Part PartOf(const NvidiaConfig& config, const Gpu& gpu) {
+ClaimedPart ClaimedPartOf(const NvidiaConfig& config, const Gpu& gpu) {
   if (IsDisplay(gpu)) return {};
   const Claim claim = ClaimOf(config);
   const std::vector<size_t> free = FreeDevices(config, gpu);
-  Part part;
+  ClaimedPart part;
   part.whole =
       TakesWhole(claim, gpu) && !IsTaken(config, gpu) && free.size() == gpu.mig.devices.size();
   for (const size_t i : free) {
@@ -120,7 +120,7 @@ Part PartOf(const NvidiaConfig& config, const Gpu& gpu) {
 }
 
 bool MayBePartOf(const NvidiaConfig& config, unsigned index) {
-  return config.mig.empty() && PartOf(config, {.index = index}).whole;
+  return config.mig.empty() && ClaimedPartOf(config, {.index = index}).whole;
 }
 
 std::map<unsigned, std::string> MisdividedGpus(const NvidiaConfig& config,
@@ -128,7 +128,7 @@ std::map<unsigned, std::string> MisdividedGpus(const NvidiaConfig& config,
   if (!config.mig.empty() || config.in_mig_mode != InMigMode::kDevices) return {};
   std::map<unsigned, Layout> layouts;
   for (const auto& [index, gpu] : gpus) {
-    const Part part = PartOf(config, gpu);
+    const ClaimedPart part = ClaimedPartOf(config, gpu);
     const bool fits = part.whole || !part.devices.empty();
     const bool bare = gpu.mig.enabled && gpu.mig.devices.empty() && !IsDisplay(gpu) &&
                       Selects(ClaimOf(config), gpu) && !IsTaken(config, gpu);

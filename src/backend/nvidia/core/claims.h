@@ -21,12 +21,12 @@ bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu);
 bool FitsProfile(const std::string& pattern, std::string_view profile);
 
 // What of one GPU is the resource's.
-struct Part {
+struct ClaimedPart {
   bool whole = false;             // the GPU itself
   std::vector<size_t> devices{};  // these of its MIG devices
-  bool operator==(const Part&) const = default;
+  bool operator==(const ClaimedPart&) const = default;
 };
-Part PartOf(const NvidiaConfig& config, const Gpu& gpu);
+ClaimedPart ClaimedPartOf(const NvidiaConfig& config, const Gpu& gpu);
 
 // A GPU of which nothing is known but that it is there.
 bool MayBePartOf(const NvidiaConfig& config, unsigned index);

@@ -10,7 +10,7 @@ using Selector = NvidiaConfig::Selector;
 using InMigMode = NvidiaConfig::InMigMode;
 
 constexpr char kClaimed[] = "GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
-const Part kWhole{.whole = true, .devices = {}};
+const ClaimedPart kWhole{.whole = true, .devices = {}};
 
 Gpu UndividedA100() {
   return {.index = 3, .uuid = kClaimed, .model = "NVIDIA UndividedA100-SXM4-80GB", .numa = 1};
@@ -29,7 +29,7 @@ Gpu DividedGpu(const std::vector<std::string>& profiles) {
 }
 
 bool Has(const std::vector<Selector>& select) {
-  const Part part = PartOf({.select = select}, UndividedA100());
+  const ClaimedPart part = ClaimedPartOf({.select = select}, UndividedA100());
   return part.whole;
 }
 
@@ -49,34 +49,39 @@ TEST(Claims, EveryGpuIsTheResourcesUnlessItSaysWhich) {
 }
 
 TEST(Claims, WhatAResourceExcludesIsALaterOnes) {
-  EXPECT_EQ(PartOf({.exclude = {{.index = "3"}}}, UndividedA100()), Part());
-  EXPECT_EQ(PartOf({.select = {{.index = "3"}}, .exclude = {{.model = "*UndividedA100*"}}},
-                   UndividedA100()),
-            Part());
-  EXPECT_EQ(PartOf({.exclude = {{.index = "2"}, {.numa = "0"}}}, UndividedA100()), kWhole);
-  EXPECT_EQ(PartOf({.earlier = {{.exclude = {{.index = "3"}}}}}, UndividedA100()), kWhole);
-  EXPECT_EQ(PartOf({.earlier = {{.exclude = {{.index = "2"}}}}}, UndividedA100()), Part());
+  EXPECT_EQ(ClaimedPartOf({.exclude = {{.index = "3"}}}, UndividedA100()), ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.select = {{.index = "3"}}, .exclude = {{.model = "*UndividedA100*"}}},
+                          UndividedA100()),
+            ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.exclude = {{.index = "2"}, {.numa = "0"}}}, UndividedA100()), kWhole);
+  EXPECT_EQ(ClaimedPartOf({.earlier = {{.exclude = {{.index = "3"}}}}}, UndividedA100()), kWhole);
+  EXPECT_EQ(ClaimedPartOf({.earlier = {{.exclude = {{.index = "2"}}}}}, UndividedA100()),
+            ClaimedPart());
 }
 
 TEST(Claims, TheDisplayOfADgxStationIsNobodys) {
-  EXPECT_EQ(PartOf({}, {.model = "DGX Display"}), Part());
+  EXPECT_EQ(ClaimedPartOf({}, {.model = "DGX Display"}), ClaimedPart());
 }
 
 TEST(Claims, AGpuThatSeveralResourcesFitIsTheFirstOnes) {
-  EXPECT_EQ(PartOf({.earlier = {{.select = {{.index = "3"}}}}}, UndividedA100()), Part());
-  EXPECT_EQ(PartOf({.earlier = {{.select = {{.numa = "0"}}}, {}}}, UndividedA100()), Part());
-  EXPECT_EQ(PartOf({.earlier = {{.select = {{.index = "2"}}}}}, UndividedA100()), kWhole);
-  EXPECT_EQ(PartOf({.earlier = {{.mig = "*"}}}, UndividedA100()), kWhole);
+  EXPECT_EQ(ClaimedPartOf({.earlier = {{.select = {{.index = "3"}}}}}, UndividedA100()),
+            ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.earlier = {{.select = {{.numa = "0"}}}, {}}}, UndividedA100()),
+            ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.earlier = {{.select = {{.index = "2"}}}}}, UndividedA100()), kWhole);
+  EXPECT_EQ(ClaimedPartOf({.earlier = {{.mig = "*"}}}, UndividedA100()), kWhole);
 }
 
 TEST(Claims, AMigDeviceThatSeveralResourcesFitIsTheFirstOnes) {
   const Gpu gpu = DividedGpu({"1g.10gb", "2g.20gb", "1g.10gb"});
-  EXPECT_EQ(PartOf({.mig = "1g.*"}, gpu), (Part{.devices = {0, 2}}));
-  EXPECT_EQ(PartOf({.mig = "*", .earlier = {{.mig = "1g.10gb"}}}, gpu), (Part{.devices = {1}}));
-  EXPECT_EQ(PartOf({.mig = "*", .earlier = {{}}}, gpu), (Part{.devices = {0, 1, 2}}));
-  EXPECT_EQ(PartOf({.mig = "*", .earlier = {{.select = {{.index = "3"}}, .mig = "*"}}}, gpu),
-            Part());
-  EXPECT_EQ(PartOf({.mig = "*", .earlier = {{.in_mig_mode = InMigMode::kDevices}}}, gpu), Part());
+  EXPECT_EQ(ClaimedPartOf({.mig = "1g.*"}, gpu), (ClaimedPart{.devices = {0, 2}}));
+  EXPECT_EQ(ClaimedPartOf({.mig = "*", .earlier = {{.mig = "1g.10gb"}}}, gpu),
+            (ClaimedPart{.devices = {1}}));
+  EXPECT_EQ(ClaimedPartOf({.mig = "*", .earlier = {{}}}, gpu), (ClaimedPart{.devices = {0, 1, 2}}));
+  EXPECT_EQ(ClaimedPartOf({.mig = "*", .earlier = {{.select = {{.index = "3"}}, .mig = "*"}}}, gpu),
+            ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.mig = "*", .earlier = {{.in_mig_mode = InMigMode::kDevices}}}, gpu),
+            ClaimedPart());
 }
 
 TEST(Claims, AProfileIsNamedAsItIsOrAsItStandsInAName) {
@@ -87,17 +92,21 @@ TEST(Claims, AProfileIsNamedAsItIsOrAsItStandsInAName) {
 
 TEST(Claims, AGpuInMigModeIsWhatItsResourceSays) {
   const Gpu gpu = DividedGpu({"1g.10gb", "1g.10gb"});
-  EXPECT_EQ(PartOf({}, gpu), Part());
-  EXPECT_EQ(PartOf({.in_mig_mode = InMigMode::kWhole}, gpu), kWhole);
-  EXPECT_EQ(PartOf({.in_mig_mode = InMigMode::kDevices}, gpu), (Part{.devices = {0, 1}}));
-  EXPECT_EQ(PartOf({.in_mig_mode = InMigMode::kDevices}, UndividedA100()), kWhole);
+  EXPECT_EQ(ClaimedPartOf({}, gpu), ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.in_mig_mode = InMigMode::kWhole}, gpu), kWhole);
+  EXPECT_EQ(ClaimedPartOf({.in_mig_mode = InMigMode::kDevices}, gpu),
+            (ClaimedPart{.devices = {0, 1}}));
+  EXPECT_EQ(ClaimedPartOf({.in_mig_mode = InMigMode::kDevices}, UndividedA100()), kWhole);
 }
 
 TEST(Claims, AWholeGpuInMigModeAndItsDevicesAreNotGivenAwayBoth) {
   const Gpu gpu = DividedGpu({"1g.10gb", "2g.20gb"});
-  EXPECT_EQ(PartOf({.mig = "*", .earlier = {{.in_mig_mode = InMigMode::kWhole}}}, gpu), Part());
-  EXPECT_EQ(PartOf({.in_mig_mode = InMigMode::kWhole, .earlier = {{.mig = "2g.*"}}}, gpu), Part());
-  EXPECT_EQ(PartOf({.in_mig_mode = InMigMode::kWhole, .earlier = {{.mig = "3g.*"}}}, gpu), kWhole);
+  EXPECT_EQ(ClaimedPartOf({.mig = "*", .earlier = {{.in_mig_mode = InMigMode::kWhole}}}, gpu),
+            ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.in_mig_mode = InMigMode::kWhole, .earlier = {{.mig = "2g.*"}}}, gpu),
+            ClaimedPart());
+  EXPECT_EQ(ClaimedPartOf({.in_mig_mode = InMigMode::kWhole, .earlier = {{.mig = "3g.*"}}}, gpu),
+            kWhole);
 }
 
 TEST(Claims, AGpuThatNeverAnsweredMayBeAnyWholeOne) {

@@ -173,10 +173,10 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
   return device;
 }
 
-std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
-                              const NvidiaConfig& config, const Gpu& gpu) {
+std::vector<Device> DevicesOfGpu(const os::Root& root, const std::string& resource,
+                                 const NvidiaConfig& config, const Gpu& gpu) {
   std::vector<Device> devices;
-  const Part part = PartOf(config, gpu);
+  const ClaimedPart part = ClaimedPartOf(config, gpu);
   const std::string trouble = gpu.mig.Trouble();
   if (part.whole) devices.push_back(Describe(root, resource, config, gpu));
   for (const size_t i : part.devices) {

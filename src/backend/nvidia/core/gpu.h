@@ -79,8 +79,8 @@ Device Describe(const os::Root& root, const std::string& resource, const NvidiaC
 // What the resource has of this GPU: the GPU itself, or MIG devices of it (claims.h), each with a
 // defect where there is trouble with any of them. Of a family each device's source is the resource
 // that it belongs to.
-std::vector<Device> DevicesOf(const os::Root& root, const std::string& resource,
-                              const NvidiaConfig& config, const Gpu& gpu);
+std::vector<Device> DevicesOfGpu(const os::Root& root, const std::string& resource,
+                                 const NvidiaConfig& config, const Gpu& gpu);
 
 // Device::order of a GPU is its index in NVML times this, which is more than the MIG devices that
 // it can be divided into: theirs follow.

@@ -13,20 +13,20 @@ void SerialQueue::Run(std::chrono::steady_clock::time_point limit) {
   workers_.GoOn();  // what a former line could not begin
   MutexLock lock(rest_->mutex);
   if (rest_->unfinished == 0) return;
-  GoOn();
+  RunQueued();
   size_t left = rest_->tasks.size();
   const auto is_over = [this]() TESSERA_REQUIRES(rest_->mutex) { return rest_->unfinished == 0; };
   while (!rest_->done.wait_for(lock, kTurn, is_over)) {
     // Nothing was begun for so long: what is under way takes too long.
     const bool stuck = rest_->tasks.size() == left;
     if ((stuck && left == 0) || std::chrono::steady_clock::now() >= limit) return;
-    if (stuck) GoOn();
+    if (stuck) RunQueued();
     left = rest_->tasks.size();
   }
 }
 
 // One more thread does what nobody has begun.
-void SerialQueue::GoOn() {
+void SerialQueue::RunQueued() {
   workers_.Run([rest = rest_] {
     MutexLock lock(rest->mutex);
     while (!rest->tasks.empty()) {

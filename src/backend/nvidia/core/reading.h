@@ -56,17 +56,17 @@ class SerialQueue {
   void Run(std::chrono::steady_clock::time_point limit);
 
  private:
-  struct Rest {
+  struct QueueState {
     Mutex mutex;
     std::condition_variable_any done;
     std::deque<std::function<void()>> tasks TESSERA_GUARDED_BY(mutex);  // not begun
     size_t unfinished TESSERA_GUARDED_BY(mutex) = 0;
   };
 
-  void GoOn();
+  void RunQueued();
 
   os::Workers& workers_;
-  const std::shared_ptr<Rest> rest_ = std::make_shared<Rest>();
+  const std::shared_ptr<QueueState> rest_ = std::make_shared<QueueState>();
 };
 
 }  // namespace tessera::nvidia

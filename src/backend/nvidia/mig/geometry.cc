@@ -78,8 +78,8 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   bool Pause();
   bool MayWalk();
   void Walk(const nvml::Library& library);
-  void SawCount(const void* owner, unsigned now);
-  void Saw(const void* owner, unsigned index, Geometry geometry);
+  void ReportCount(const void* owner, unsigned now);
+  void ReportGeometry(const void* owner, unsigned index, Geometry geometry);
   void TellAllBut(const void* owner) TESSERA_REQUIRES(mutex);
 };
 
@@ -122,7 +122,7 @@ bool GeometryWatch::State::MayWalk() {
 
 void GeometryWatch::State::Walk(const nvml::Library& library) {
   const auto all = library.DeviceCount();
-  if (all) SawCount(nullptr, *all);
+  if (all) ReportCount(nullptr, *all);
   for (unsigned index = 0; index < all.value_or(0); ++index) {
     {
       const MutexLock lock(mutex);
@@ -130,7 +130,7 @@ void GeometryWatch::State::Walk(const nvml::Library& library) {
       if (!reading.insert(index).second) continue;
     }
     auto geometry = Read(library, index);
-    if (geometry) Saw(nullptr, index, *std::move(geometry));
+    if (geometry) ReportGeometry(nullptr, index, *std::move(geometry));
     const MutexLock lock(mutex);
     reading.erase(index);
   }
@@ -138,7 +138,7 @@ void GeometryWatch::State::Walk(const nvml::Library& library) {
   --walks;
 }
 
-void GeometryWatch::State::SawCount(const void* owner, unsigned now) {
+void GeometryWatch::State::ReportCount(const void* owner, unsigned now) {
   const MutexLock lock(mutex);
   if (!listeners.empty()) Begin();
   const auto before = std::exchange(count, now);
@@ -148,7 +148,7 @@ void GeometryWatch::State::SawCount(const void* owner, unsigned now) {
   TellAllBut(owner);
 }
 
-void GeometryWatch::State::Saw(const void* owner, unsigned index, Geometry geometry) {
+void GeometryWatch::State::ReportGeometry(const void* owner, unsigned index, Geometry geometry) {
   const MutexLock lock(mutex);
   const auto [known, is_new] = gpus.try_emplace(index, geometry);
   if (!is_new && known->second == geometry) return;
@@ -188,12 +188,12 @@ void GeometryWatch::Unsubscribe(const void* owner) {
   state_->listeners.erase(owner);
 }
 
-void GeometryWatch::SawCount(const void* owner, unsigned count) {
-  state_->SawCount(owner, count);
+void GeometryWatch::ReportCount(const void* owner, unsigned count) {
+  state_->ReportCount(owner, count);
 }
 
-void GeometryWatch::Saw(const void* owner, unsigned index, Geometry geometry) {
-  state_->Saw(owner, index, std::move(geometry));
+void GeometryWatch::ReportGeometry(const void* owner, unsigned index, Geometry geometry) {
+  state_->ReportGeometry(owner, index, std::move(geometry));
 }
 
 }  // namespace tessera::nvidia

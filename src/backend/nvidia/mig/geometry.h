@@ -49,8 +49,8 @@ class GeometryWatch {
   void Unsubscribe(const void* owner);
 
   // What the owner has just seen: news to the others.
-  void SawCount(const void* owner, unsigned count);
-  void Saw(const void* owner, unsigned index, Geometry geometry);
+  void ReportCount(const void* owner, unsigned count);
+  void ReportGeometry(const void* owner, unsigned index, Geometry geometry);
 
  private:
   struct State;  // shared with the threads

@@ -24,8 +24,8 @@ class GeometryTest : public testing::Test {
   // What a backend sees that looks at all GPUs.
   void SeeAll(const void* owner) {
     const auto count = static_cast<unsigned>(node_.hardware().gpus.size());
-    watch_.SawCount(owner, count);
-    for (unsigned i = 0; i < count; ++i) watch_.Saw(owner, i, Of(i));
+    watch_.ReportCount(owner, count);
+    for (unsigned i = 0; i < count; ++i) watch_.ReportGeometry(owner, i, Of(i));
   }
   Geometry Of(unsigned index) const {
     const nvml::HardwareGpu& gpu = node_.hardware().gpus[index];

@@ -81,7 +81,7 @@ Library::Library(std::string path, void* handle, const Api& api)
 Library::~Library() {
   api_.Shutdown.call();
   dlclose(handle_);
-  uses_->Close();
+  in_flight_->Close();
   log::Info("NVML closed", {{"library", path_}});
 }
 
@@ -322,8 +322,8 @@ Result<LibraryPtr> Session::Opened(Result<LibraryPtr> library, std::string drive
   opening_ = false;
   opened_.notify_all();
   if (!library) return library;
-  std::erase_if(uses_, [](const auto& uses) { return uses->closed(); });
-  uses_.push_back((*library)->uses());
+  std::erase_if(in_flight_, [](const auto& uses) { return uses->closed(); });
+  in_flight_.push_back((*library)->in_flight());
   // Released while it was opened: closed with the parameter, when the mutex is free again.
   if (released_) return Released();
   library_ = *library;
@@ -389,7 +389,7 @@ std::vector<std::string> Session::HeldBy() const {
   const MutexLock lock(mutex_);
   std::vector<std::string> held;
   if (opening_) held.emplace_back("the driver has not let NVML start yet");
-  for (const auto& uses : uses_) {
+  for (const auto& uses : in_flight_) {
     if (uses->closed()) continue;
     const std::set<unsigned> gpus = uses->gpus();
     if (gpus.empty()) held.emplace_back("a call that is about no single GPU has not returned");

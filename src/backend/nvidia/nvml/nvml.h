@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "backend/nvidia/nvml/api.h"
-#include "backend/nvidia/nvml/uses.h"
+#include "backend/nvidia/nvml/in_flight_calls.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
@@ -107,7 +107,7 @@ class Library {
   // "nvmlDeviceGetUUID: GPU is lost (15)".
   std::string Text(const Failure& failure) const;
   const std::string& path() const { return path_; }
-  const std::shared_ptr<Uses>& uses() const { return uses_; }
+  const std::shared_ptr<InFlightCalls>& in_flight() const { return in_flight_; }
 
  private:
   Library(std::string path, void* handle, const Api& api);
@@ -115,7 +115,7 @@ class Library {
   const std::string path_;
   void* const handle_;  // of dlopen
   const Api api_;
-  const std::shared_ptr<Uses> uses_ = std::make_shared<Uses>();
+  const std::shared_ptr<InFlightCalls> in_flight_ = std::make_shared<InFlightCalls>();
 };
 
 using LibraryPtr = std::shared_ptr<const Library>;
@@ -123,15 +123,15 @@ using LibraryPtr = std::shared_ptr<const Library>;
 // While it lives, calls about the GPU of this index are made.
 class Use {
  public:
-  Use(const Library& library, unsigned gpu) : uses_(*library.uses()), gpu_(gpu) {
-    uses_.Begin(gpu_);
+  Use(const Library& library, unsigned gpu) : in_flight_(*library.in_flight()), gpu_(gpu) {
+    in_flight_.Begin(gpu_);
   }
-  ~Use() { uses_.End(gpu_); }
+  ~Use() { in_flight_.End(gpu_); }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
 
  private:
-  Uses& uses_;
+  InFlightCalls& in_flight_;
   const unsigned gpu_;
 };
 
@@ -187,7 +187,7 @@ class Session {
   std::string driver_
       TESSERA_GUARDED_BY(mutex_);  // behind the library that was opened last; empty: not known
   unsigned losses_ TESSERA_GUARDED_BY(mutex_) = 0;
-  std::vector<std::shared_ptr<const Uses>> uses_
+  std::vector<std::shared_ptr<const InFlightCalls>> in_flight_
       TESSERA_GUARDED_BY(mutex_);  // of libraries that may still be loaded
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cdi/cdi_neighbours.h"
+#include "cdi/cdi_conflicts.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class CdiNeighboursTest : public testing::Test {
     ASSERT_TRUE(os::ReplaceFile(cdi_ + "/" + name, text, 0644));
   }
   std::vector<std::string> Files() { return os::ListDirectory(cdi_).value(); }
-  CdiNeighbours Make() { return {documents_, metrics_, dir_ + "/record"}; }
+  CdiConflicts Make() { return {documents_, metrics_, dir_ + "/record"}; }
   static std::set<std::string> Nobody() { return {}; }
 
   const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "cdi");
@@ -28,23 +28,23 @@ class CdiNeighboursTest : public testing::Test {
   http::Metrics metrics_;
   std::vector<std::string> events_;
   CdiDocuments documents_{
-      metrics_, os::Root(), [this](const CdiTrouble& trouble) {
+      metrics_, os::Root(), [this](const CdiError& trouble) {
         events_.push_back(fmt::format("{} {}: {}", trouble.reason, trouble.path, trouble.message));
       }};
 };
 
 TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItLasts) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
-  CdiNeighbours neighbours = Make();
+  CdiConflicts conflicts = Make();
   WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "y")));
   WriteOther("broken.json", "{");
   Told told;
-  neighbours.LookForConflicts();
+  conflicts.LookForConflicts();
   EXPECT_EQ(told.Take(), "");
 
   WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "x")));
-  neighbours.LookForConflicts();
-  neighbours.LookForConflicts();
+  conflicts.LookForConflicts();
+  conflicts.LookForConflicts();
   const std::string line = fmt::format(
       "ERROR two CDI documents name one device, and no runtime injects it reason=cdi-conflict "
       "error=\"{} and {}/foreign.json both name ab.com/gpu=x\" advice=\"{}\"\n",
@@ -61,26 +61,26 @@ TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItL
             std::string::npos);
 
   ASSERT_TRUE(os::RemoveFile(cdi_ + "/foreign.json"));
-  neighbours.LookForConflicts();
+  conflicts.LookForConflicts();
   EXPECT_EQ(told.Take(), "");
   WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "x")));
-  neighbours.LookForConflicts();
+  conflicts.LookForConflicts();
   EXPECT_EQ(told.Take(), line);
 }
 
 TEST_F(CdiNeighboursTest, ADocumentInYamlCountsAsOneInJson) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "0")}, false);
-  CdiNeighbours neighbours = Make();
+  CdiConflicts conflicts = Make();
   const std::string yaml =
       "---\ncdiVersion: 0.5.0\nkind: ab.com/gpu\ndevices:\n- name: 0\n  containerEdits: {env: "
       "[A=1]}\n";
   WriteOther("unread.yml", yaml);  // nor do runtimes read it
   WriteOther("broken.yaml", yaml + "{");
-  neighbours.LookForConflicts();
+  conflicts.LookForConflicts();
   EXPECT_EQ(events_, std::vector<std::string>());
 
   WriteOther("foreign.yaml", yaml);
-  neighbours.LookForConflicts();
+  conflicts.LookForConflicts();
   const Error error{Reason::kCdiConflict,
                     fmt::format("{} and {}/foreign.yaml both name ab.com/gpu=0", own_, cdi_)};
   EXPECT_EQ(events_,
@@ -98,10 +98,10 @@ TEST_F(CdiNeighboursTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
 
   CdiDocuments next(metrics_, os::Root());
   next.Write("a.com/c", cdi_, {DocumentOf("ab.com/npu", "y")}, false);
-  CdiNeighbours neighbours(next, metrics_, dir_ + "/record");
-  EXPECT_TRUE(neighbours.RemoveStale([] { return std::set<std::string>{"x"}; }));
+  CdiConflicts conflicts(next, metrics_, dir_ + "/record");
+  EXPECT_TRUE(conflicts.RemoveStale([] { return std::set<std::string>{"x"}; }));
   EXPECT_EQ(Files().size(), 3U);
-  EXPECT_TRUE(neighbours.RemoveStale(Nobody));
+  EXPECT_TRUE(conflicts.RemoveStale(Nobody));
   EXPECT_EQ(Files(),
             (std::vector<std::string>{"tessera-ab.com_npu.json", "tessera-foreign.com_gpu.json"}));
 }
@@ -114,13 +114,13 @@ TEST_F(CdiNeighboursTest, ARecordThatCannotBeReadIsToldAndReadOnceItCan) {
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/record"));
 
   const CdiDocuments none(metrics_, os::Root());
-  CdiNeighbours neighbours(none, metrics_, dir_ + "/record");
-  EXPECT_FALSE(neighbours.RemoveStale(Nobody));
+  CdiConflicts conflicts(none, metrics_, dir_ + "/record");
+  EXPECT_FALSE(conflicts.RemoveStale(Nobody));
   EXPECT_EQ(Files().size(), 1U);
 
   ASSERT_TRUE(os::RemoveTree(dir_ + "/record"));
   ASSERT_TRUE(os::ReplaceFile(dir_ + "/record", record));
-  EXPECT_TRUE(neighbours.RemoveStale(Nobody));
+  EXPECT_TRUE(conflicts.RemoveStale(Nobody));
   EXPECT_EQ(Files(), std::vector<std::string>());
 }
 
@@ -130,7 +130,7 @@ TEST_F(CdiNeighboursTest, WhatSomebodyElsePutInItsPlaceStays) {
   ASSERT_TRUE(os::ReplaceFile(own_, "theirs", 0644));
 
   CdiDocuments next(metrics_, os::Root());
-  EXPECT_TRUE(CdiNeighbours(next, metrics_, dir_ + "/record").RemoveStale(Nobody));
+  EXPECT_TRUE(CdiConflicts(next, metrics_, dir_ + "/record").RemoveStale(Nobody));
   EXPECT_EQ(os::ReadFile(own_).value(), "theirs");
 }
 

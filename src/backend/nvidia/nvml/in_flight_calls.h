@@ -9,7 +9,7 @@
 
 namespace tessera::nvml {
 
-class Uses {
+class InFlightCalls {
  public:
   // Calls about this GPU, by index, begin and end.
   void Begin(unsigned gpu) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kube/outbox.h"
+#include "kube/event_queue.h"
 
 #include <set>
 
@@ -27,13 +27,13 @@ Event AboutPod(const std::string& uid) {
 
 class OutboxTest : public ClusterTest {
  protected:
-  Outbox& outbox() {
-    if (!outbox_) {
-      outbox_ = std::make_unique<Outbox>(
+  EventQueue& event_queue() {
+    if (!event_queue_) {
+      event_queue_ = std::make_unique<EventQueue>(
           loop_, client(), "n1", [this](std::string_view result) { results_.emplace_back(result); },
           Backoff(Duration(1), Duration(1)));
     }
-    return *outbox_;
+    return *event_queue_;
   }
   // The messages of the events that were created, in the order of the requests.
   std::vector<std::string> Messages() const {
@@ -50,7 +50,7 @@ class OutboxTest : public ClusterTest {
   }
 
   std::vector<std::string> results_;
-  std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<EventQueue> event_queue_;
 };
 
 using Words = std::vector<std::string>;
@@ -58,8 +58,8 @@ using Words = std::vector<std::string>;
 TEST_F(OutboxTest, EventsArriveInTheirOrder) {
   AnswerWith({fake::Answer(201, "{}")});
 
-  outbox().Add({About("a"), About("b")});
-  outbox().Add({About("c")});
+  event_queue().Add({About("a"), About("b")});
+  event_queue().Add({About("c")});
 
   ASSERT_TRUE(RunUntilResults(3));
   EXPECT_EQ(Messages(), (Words{"a", "b", "c"}));
@@ -72,7 +72,7 @@ TEST_F(OutboxTest, OneThatCannotBeTakenNowHoldsUpTheOthersAndIsToldAgain) {
   const std::string busy = Refusal(503, "ServiceUnavailable", "starting");
   AnswerWith({busy, busy, fake::Answer(201, "{}")});
 
-  outbox().Add({About("a"), About("b")});
+  event_queue().Add({About("a"), About("b")});
 
   ASSERT_TRUE(RunUntilResults(2));
   EXPECT_EQ(results_, (Words{"sent", "sent"}));
@@ -85,7 +85,7 @@ TEST_F(OutboxTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadli
               fake::Answer(201, "{}")});
   const Steady begin = SystemClock().Now();
 
-  outbox().Add({About("a")});
+  event_queue().Add({About("a")});
 
   ASSERT_TRUE(RunUntilResults(1));
   EXPECT_GE(SystemClock().Now() - begin, Duration(1'000));
@@ -115,7 +115,7 @@ TEST_F(OutboxTest, WhileTheServerComesAndGoesEachEventIsMadeOnceAndInOrder) {
     if (!up) server_->HangUp();
     for (const char* letter : {"a", "b", "c"}) {
       told.push_back(fmt::format("{}{}", letter, turns));
-      outbox().Add({About(told.back())});
+      event_queue().Add({About(told.back())});
     }
     if (++turns == 24) flapping = os::Loop::Handle();
   });
@@ -129,7 +129,7 @@ TEST_F(OutboxTest, WhileTheServerComesAndGoesEachEventIsMadeOnceAndInOrder) {
 TEST_F(OutboxTest, OneThatIsRefusedCostsNoOther) {
   AnswerWith({Refusal(422, "Invalid", "no such kind"), fake::Answer(201, "{}")});
 
-  outbox().Add({About("a"), About("b")});
+  event_queue().Add({About("a"), About("b")});
 
   ASSERT_TRUE(RunUntilResults(2));
   EXPECT_EQ(results_, (Words{"refused", "sent"}));
@@ -139,7 +139,7 @@ TEST_F(OutboxTest, OneThatIsRefusedCostsNoOther) {
 TEST_F(OutboxTest, WhatIsForbiddenIsTriedAFewTimes) {
   AnswerWith({Refusal(403, "Forbidden", "no right")});
 
-  outbox().Add({About("a"), About("b")});
+  event_queue().Add({About("a"), About("b")});
 
   ASSERT_TRUE(RunUntilResults(2));
   EXPECT_EQ(results_, (Words{"refused", "refused"}));
@@ -150,7 +150,7 @@ TEST_F(OutboxTest, TheUidOfAPodIsAskedForWhereItIsNotKnown) {
   AnswerWith({fake::Answer(200, R"({"metadata":{"uid":"u7"},"spec":{"nodeName":"n1"}})"),
               fake::Answer(201, "{}")});
 
-  outbox().Add({AboutPod("")});
+  event_queue().Add({AboutPod("")});
 
   ASSERT_TRUE(RunUntilResults(1));
   EXPECT_EQ(Targets(), (Words{"GET /api/v1/namespaces/team-a/pods/trainer",
@@ -161,7 +161,7 @@ TEST_F(OutboxTest, TheUidOfAPodIsAskedForWhereItIsNotKnown) {
 TEST_F(OutboxTest, AKnownUidIsNotAskedFor) {
   AnswerWith({fake::Answer(201, "{}")});
 
-  outbox().Add({AboutPod("u7")});
+  event_queue().Add({AboutPod("u7")});
 
   ASSERT_TRUE(RunUntilResults(1));
   EXPECT_EQ(Targets(), Words{"POST /api/v1/namespaces/team-a/events"});
@@ -171,7 +171,7 @@ TEST_F(OutboxTest, APodThatIsGoneOrRunsElsewhereHasNoEvent) {
   AnswerWith({Refusal(404, "NotFound", "pods \"trainer\" not found"),
               fake::Answer(200, R"({"metadata":{"uid":"u8"},"spec":{"nodeName":"n2"}})")});
 
-  outbox().Add({AboutPod(""), AboutPod("")});
+  event_queue().Add({AboutPod(""), AboutPod("")});
 
   ASSERT_TRUE(RunUntilResults(2));
   EXPECT_EQ(results_, (Words{"refused", "refused"}));
@@ -184,12 +184,12 @@ TEST_F(OutboxTest, BeyondTheLimitTheOldestAreDroppedButNotTheOneUnderWay) {
     if (open) peer.Send(fake::Answer(201, "{}"));
   };
   limits_.attempt = Duration(500);
-  outbox().Add({About("first")});
+  event_queue().Add({About("first")});
   ASSERT_TRUE(RunUntil([&] { return !asked_.empty(); }));
 
   std::vector<Event> many;
-  for (size_t n = 0; n < Outbox::kLimit + 1; ++n) many.push_back(About(std::to_string(n)));
-  outbox().Add(std::move(many));
+  for (size_t n = 0; n < EventQueue::kLimit + 1; ++n) many.push_back(About(std::to_string(n)));
+  event_queue().Add(std::move(many));
   EXPECT_EQ(results_, (Words{"dropped", "dropped"}));
 
   open = true;

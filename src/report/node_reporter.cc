@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/announcer.h"
+#include "report/node_reporter.h"
 
 #include <fmt/core.h>
 
@@ -25,8 +25,8 @@ constexpr std::string_view kOff = "off";
 
 }  // namespace
 
-Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
-                     std::function<bool()> silent, std::function<void()> came)
+NodeReporter::NodeReporter(os::Loop& loop, const Node& node, http::Metrics& metrics,
+                           std::function<bool()> silent, std::function<void()> came)
     : node_(node),
       metrics_(metrics),
       silent_(std::move(silent)),
@@ -34,25 +34,25 @@ Announcer::Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics,
       tell_(loop, [this] { TellNode(); }),
       search_again_(loop,
                     [this] {
-                      Search();
+                      SearchApiServer();
                       if (server_ == nullptr) return;
                       Changed();
                       came_();
                     }),
       mailbox_(loop, *this) {}
 
-void Announcer::Open(const config::Config& config, const std::string& host_name) {
+void NodeReporter::Open(const config::Config& config, const std::string& host_name) {
   config_ = config.api;
   state_dir_ = config.state_dir;
   resources_ = config.resources;
   search_.emplace(config.api, os::Root(config.root_prefix), os::Variable, host_name);
-  Search();
+  SearchApiServer();
 }
 
-void Announcer::Search() {
-  auto place = search_->Look();
+void NodeReporter::SearchApiServer() {
+  auto place = search_->Poll();
   if (!place) {
-    if (search_->worthwhile()) search_again_.Within(os::UntilBeat(kSearch));
+    if (search_->worthwhile()) search_again_.RingWithin(os::UntilBeat(kSearch));
     return;
   }
   search_.reset();
@@ -60,59 +60,61 @@ void Announcer::Search() {
   log::Info("tells the API server", {{"host", place->access.host}, {"node", node_name_}});
   server_ = std::make_unique<ApiServer>(std::move(place->access), node_name_, metrics_);
   WatchPods();
-  Wonder();
+  QueryNode();
 }
 
-void Announcer::FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources) {
+void NodeReporter::FollowPods(std::shared_ptr<BindContext> context,
+                              std::set<std::string> resources) {
   if (resources == pod_resources_) return;
   context_ = std::move(context);
   pod_resources_ = std::move(resources);
   WatchPods();
 }
 
-void Announcer::WatchPods() {
+void NodeReporter::WatchPods() {
   if (server_ != nullptr && !pod_resources_.empty())
     server_->WatchPods(context_, pod_resources_, config_.events);
 }
 
-void Announcer::Apply(const config::Config& config) {
+void NodeReporter::Apply(const config::Config& config) {
   resources_ = config.resources;
   Changed();
 }
 
-void Announcer::Begin() {
+void NodeReporter::StartReporting() {
   begun_ = true;
   Changed();
 }
 
-void Announcer::Transitions(const std::string& source, const std::vector<Transition>& steps) {
+void NodeReporter::ReportTransitions(const std::string& source,
+                                     const std::vector<Transition>& steps) {
   if (server_ == nullptr) return;
   Changed();
   if (!config_.events || silent_()) return;
-  server_->Tell(EventsOf(source, steps, node_.ledger(), node_name_, SystemClock().WallNow()));
+  server_->EmitEvents(EventsOf(source, steps, node_.ledger(), node_name_, SystemClock().WallNow()));
 }
 
-void Announcer::CdiTroubled(const CdiTrouble& trouble) {
+void NodeReporter::ReportCdiError(const CdiError& trouble) {
   if (server_ == nullptr || !config_.events || silent_()) return;
-  server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
-                             .warning = true,
-                             .reason = trouble.reason,
-                             .message = trouble.message,
-                             .when = SystemClock().WallNow(),
-                             .subject = trouble.path}});
+  server_->EmitEvents({kube::Event{.about = kube::NodeReference(node_name_),
+                                   .warning = true,
+                                   .reason = trouble.reason,
+                                   .message = trouble.message,
+                                   .when = SystemClock().WallNow(),
+                                   .subject = trouble.path}});
 }
 
-void Announcer::SpaceCut(const GrantSpace::Cut& cut) {
+void NodeReporter::ReportSpaceCut(const GrantSpace::Cut& cut) {
   if (server_ == nullptr || !config_.events || silent_()) return;
   const auto event = EventOf(cut, node_.ledger(), SystemClock().WallNow());
-  if (event) server_->Tell({*event});
+  if (event) server_->EmitEvents({*event});
 }
 
-void Announcer::Changed() {
-  if (server_ != nullptr && begun_) tell_.Within(kTogether);
+void NodeReporter::Changed() {
+  if (server_ != nullptr && begun_) tell_.RingWithin(kTogether);
 }
 
-void Announcer::TellNode() {
+void NodeReporter::TellNode() {
   if (silent_()) return;
   TellCondition();
   TellObstacles();
@@ -120,22 +122,22 @@ void Announcer::TellNode() {
 }
 
 // That nothing of a resource can be granted, whatever becomes of its devices.
-void Announcer::TellObstacles() {
+void NodeReporter::TellObstacles() {
   const std::map<std::string, Error> former = std::exchange(told_obstacles_, node_.obstacles());
   if (!config_.events) return;
   for (const auto& [resource, why] : told_obstacles_) {
     const auto known = former.find(resource);
     if (known != former.end() && known->second == why) continue;
-    server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
-                               .warning = true,
-                               .reason = "VirtualGPUsUnavailable",
-                               .message = fmt::format("{}: {}", resource, why.Text()),
-                               .when = SystemClock().WallNow(),
-                               .subject = resource}});
+    server_->EmitEvents({kube::Event{.about = kube::NodeReference(node_name_),
+                                     .warning = true,
+                                     .reason = "VirtualGPUsUnavailable",
+                                     .message = fmt::format("{}: {}", resource, why.Text()),
+                                     .when = SystemClock().WallNow(),
+                                     .subject = resource}});
   }
 }
 
-void Announcer::TellCondition() {
+void NodeReporter::TellCondition() {
   if (!std::exchange(retired_, true)) RetireConditions();
   if (config_.condition == kOff) return;
   kube::Condition now = ConditionOf(node_, config_.condition);
@@ -144,14 +146,14 @@ void Announcer::TellCondition() {
   told_ = std::move(now);
 }
 
-std::set<std::string> Announcer::WantedConditions() const {
+std::set<std::string> NodeReporter::WantedConditions() const {
   if (config_.condition == kOff) return {};
   return {config_.condition};
 }
 
 // What is about to be told is written down before, so that no crash leaves a condition behind that
 // nobody knows of.
-void Announcer::RetireConditions() {
+void NodeReporter::RetireConditions() {
   const auto recorded = RecordedConditions(state_dir_);
   if (!recorded) log::Warn("a former condition of the node stays there", recorded.error());
   std::set<std::string> former = recorded.value_or(std::set<std::string>());
@@ -163,17 +165,17 @@ void Announcer::RetireConditions() {
   if (former.empty()) return;
   log::Info("takes a former condition off the node",
             {{"types", Join(std::vector<std::string>(former.begin(), former.end()), ", ")}});
-  server_->RemoveConditions(former, mailbox_.Bind(&Announcer::Retired));
+  server_->RemoveConditions(former, mailbox_.Bind(&NodeReporter::ConditionsRetired));
 }
 
-void Announcer::Retired() {
+void NodeReporter::ConditionsRetired() {
   server_->RemoveConditions({}, nullptr);
   const Status kept = RecordConditions(state_dir_, WantedConditions());
   if (!kept) log::Warn("the type of the node's former condition is kept", kept.error());
 }
 
 // That there will be one is written down before, as of conditions.
-void Announcer::TellRegistration() {
+void NodeReporter::TellRegistration() {
   std::optional<HamiRegistration> now = RegistrationOf(node_, resources_);
   if (std::exchange(registration_looked_at_, true) && now == registration_) return;
   if (now) {
@@ -182,14 +184,14 @@ void Announcer::TellRegistration() {
     server_->SetRegistration(*now);
   } else if (IsRegistrationRecorded(state_dir_)) {
     log::Info("takes the registration with HAMi's scheduler off the node");
-    server_->RemoveRegistration(mailbox_.Bind(&Announcer::Unregistered));
+    server_->RemoveRegistration(mailbox_.Bind(&NodeReporter::RegistrationRemoved));
   }
   TellAsymmetric(now ? now->asymmetric : std::vector<std::string>());
   registration_ = std::move(now);
 }
 
 // By the name that HAMi's plugin gives such an event.
-void Announcer::TellAsymmetric(const std::vector<std::string>& pairs) {
+void NodeReporter::TellAsymmetric(const std::vector<std::string>& pairs) {
   const std::set<std::string> told = std::exchange(told_asymmetric_, {pairs.begin(), pairs.end()});
   for (const std::string& pair : told_asymmetric_) {
     if (told.contains(pair)) continue;
@@ -199,42 +201,42 @@ void Announcer::TellAsymmetric(const std::vector<std::string>& pairs) {
         pair);
     log::Warn(message);
     if (!config_.events) continue;
-    server_->Tell({kube::Event{.about = kube::NodeReference(node_name_),
-                               .warning = true,
-                               .reason = "AsymmetricGPUP2PLink",
-                               .message = message,
-                               .when = SystemClock().WallNow(),
-                               .subject = pair}});
+    server_->EmitEvents({kube::Event{.about = kube::NodeReference(node_name_),
+                                     .warning = true,
+                                     .reason = "AsymmetricGPUP2PLink",
+                                     .message = message,
+                                     .when = SystemClock().WallNow(),
+                                     .subject = pair}});
   }
 }
 
-void Announcer::Unregistered() {
+void NodeReporter::RegistrationRemoved() {
   if (registration_) return;  // by a configuration that came meanwhile
   server_->RemoveRegistration(nullptr);
   const Status kept = ForgetRegistration(state_dir_);
   if (!kept) log::Warn("the former registration with HAMi's scheduler is kept", kept.error());
 }
 
-bool Announcer::SetLabels(const Labels& labels) {
+bool NodeReporter::SetLabels(const Labels& labels) {
   if (server_ == nullptr) return false;
   server_->SetLabels(labels);
   return true;
 }
 
-void Announcer::AskForNode(std::function<void(const json::Value& node)> answer) {
+void NodeReporter::AskForNode(std::function<void(const json::Value& node)> answer) {
   // Asked already, it is answered once, to the last one.
-  const bool asked = wonders_ != nullptr && server_ != nullptr;
-  wonders_ = std::move(answer);
-  if (!asked) Wonder();
+  const bool asked = node_query_ != nullptr && server_ != nullptr;
+  node_query_ = std::move(answer);
+  if (!asked) QueryNode();
 }
 
-void Announcer::Wonder() {
-  if (server_ == nullptr || !wonders_) return;
-  server_->AskForNode(mailbox_.Bind(&Announcer::Answered));
+void NodeReporter::QueryNode() {
+  if (server_ == nullptr || !node_query_) return;
+  server_->AskForNode(mailbox_.Bind(&NodeReporter::NodeAnswered));
 }
 
-void Announcer::Answered(const json::Value& node) {
-  if (const auto wonders = std::exchange(wonders_, {})) wonders(node);
+void NodeReporter::NodeAnswered(const json::Value& node) {
+  if (const auto query = std::exchange(node_query_, {})) query(node);
 }
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/time/flight.h"
+#include "limiter/time/in_flight.h"
 
 #include <gtest/gtest.h>
 
@@ -22,14 +22,14 @@ class ChargeEndTest : public testing::Test {
     region_->books.times[0].bucket = {0, kNow - 1'000 * kMs};
   }
   TimeBooks& books() { return region_->books.times[0]; }
-  Flight& FlightOf(uint32_t slot) { return region_->books.flights[slot][0]; }
+  InFlight& InFlightOf(uint32_t slot) { return region_->books.in_flight[slot][0]; }
   // ns that the end of a process of this flight is charged.
-  int64_t Charged(const Flight& flight, uint32_t slot = 7) {
+  int64_t Charged(const InFlight& in_flight, uint32_t slot = 7) {
     books().bucket = {0, kNow};
-    FlightOf(slot) = flight;
+    InFlightOf(slot) = in_flight;
     ChargeEnd(region_.get(), slot, 0, kNow, 0);
-    EXPECT_EQ(FlightOf(slot).since, 0u);
-    EXPECT_EQ(FlightOf(slot).taken, 0);
+    EXPECT_EQ(InFlightOf(slot).since, 0u);
+    EXPECT_EQ(InFlightOf(slot).taken, 0);
     return -LeftIn(books().bucket);
   }
 
@@ -57,8 +57,8 @@ TEST_F(ChargeEndTest, WhatWasMeasuredByThenIsNotChargedAgain) {
 TEST_F(ChargeEndTest, WhatBeganFirstIsChargedFromItsBeginningThoughItsEndIsSeenLast) {
   region_->books.slots_used = 8;
   books().bucket = {0, kNow};
-  FlightOf(2) = {kNow - 100 * kMs, 0};
-  FlightOf(1) = {kNow - 2 * kMs, 0};
+  InFlightOf(2) = {kNow - 100 * kMs, 0};
+  InFlightOf(1) = {kNow - 2 * kMs, 0};
   ChargeEnd(region_.get(), 1, 0, kNow, 0);
   ChargeEnd(region_.get(), 2, 0, kNow, 0);
   EXPECT_EQ(LeftIn(books().bucket), -static_cast<int64_t>(102 * kMs));
@@ -72,18 +72,18 @@ TEST_F(ChargeEndTest, AnEndThatIsSeenLateIsNotChargedForAllThatTime) {
 }
 
 TEST_F(ChargeEndTest, ItCountsAsTakenWhenItBegan) {
-  FlightOf(3) = {kNow - 100 * kMs, 0};
+  InFlightOf(3) = {kNow - 100 * kMs, 0};
   ChargeEnd(region_.get(), 3, 0, kNow, 0);
   EXPECT_EQ(LeftIn(books().bucket), kBurst - static_cast<int64_t>(100 * kMs));
   EXPECT_EQ(books().bucket.high, kNow - 100 * kMs);
 }
 
 TEST_F(ChargeEndTest, AContainerThatStartsAnewIsNotChargedForTheOneBefore) {
-  FlightOf(7) = {kNow - 300 * kMs, 15 * kMs};
+  InFlightOf(7) = {kNow - 300 * kMs, 15 * kMs};
   ChargeEnd(region_.get(), 7, 0, kNow, kNow - 100 * kMs);
   EXPECT_EQ(books().used, 0u);
-  EXPECT_EQ(FlightOf(7).since, 0u);
-  EXPECT_EQ(FlightOf(7).taken, 0);
+  EXPECT_EQ(InFlightOf(7).since, 0u);
+  EXPECT_EQ(InFlightOf(7).taken, 0);
 }
 
 TEST_F(ChargeEndTest, WordsThatNobodyWroteCostNothing) {
@@ -94,16 +94,16 @@ TEST_F(ChargeEndTest, WordsThatNobodyWroteCostNothing) {
 }
 
 TEST_F(ChargeEndTest, ItIsChargedOnceThoughWhoChargedItWasKilledOverIt) {
-  const Flight flight{kNow - 30 * kMs, 0};
-  ASSERT_EQ(Charged(flight), static_cast<int64_t>(30 * kMs));
+  const InFlight in_flight{kNow - 30 * kMs, 0};
+  ASSERT_EQ(Charged(in_flight), static_cast<int64_t>(30 * kMs));
   const TotalWord charged = books().bucket;
-  FlightOf(7) = flight;  // as if killed right behind
+  InFlightOf(7) = in_flight;  // as if killed right behind
   ChargeEnd(region_.get(), 7, 0, kNow + kMs, 0);
   EXPECT_EQ(books().bucket.low, charged.low);
-  FlightOf(7) = flight;
-  FlightOf(8) = {kNow, 0};
+  InFlightOf(7) = in_flight;
+  InFlightOf(8) = {kNow, 0};
   ChargeEnd(region_.get(), 8, 0, kNow, 0);
-  EXPECT_EQ(FlightOf(7).since, 0u) << "whose end is charged next comes after it";
+  EXPECT_EQ(InFlightOf(7).since, 0u) << "whose end is charged next comes after it";
 }
 
 class OwnFlightTest : public testing::Test {
@@ -114,20 +114,20 @@ class OwnFlightTest : public testing::Test {
   void Launch(StreamId stream) {
     if (!own_.IsNoted(stream)) own_.NoteUnmeasured(stream, &shown_);
   }
-  OwnFlight::Point Measured(int64_t taken) {
-    own_.Took(taken, &shown_);
+  OwnInFlight::Point Measurement(int64_t taken) {
+    own_.AddTaken(taken, &shown_);
     return own_.NoteMeasured(&shown_);
   }
 
-  OwnFlight own_{};
-  Flight shown_{};
+  OwnInFlight own_{};
+  InFlight shown_{};
 };
 
 TEST_F(OwnFlightTest, WhatIsMeasuredIsInFlightUntilItIsRead) {
-  const auto first = Measured(5);
+  const auto first = Measurement(5);
   const uint64_t since = shown_.since;
   EXPECT_NE(since, 0u);
-  const auto second = Measured(7);
+  const auto second = Measurement(7);
   EXPECT_EQ(shown_.taken, 12);
   own_.Read(kOne, first, &shown_);
   EXPECT_EQ(shown_.taken, 7);
@@ -141,10 +141,10 @@ TEST_F(OwnFlightTest, WhatIsNotMeasuredIsDoneWhenOneBehindItIs) {
   Launch(kOne);
   EXPECT_TRUE(IsInFlight());
   EXPECT_TRUE(own_.IsNoted(kOne));
-  const auto behind = Measured(5);
+  const auto behind = Measurement(5);
   own_.Read(kOne, behind, &shown_);
   EXPECT_FALSE(IsInFlight());
-  const auto before = Measured(5);
+  const auto before = Measurement(5);
   EXPECT_FALSE(own_.IsNoted(kOne));
   Launch(kOne);
   own_.Read(kOne, before, &shown_);
@@ -153,7 +153,7 @@ TEST_F(OwnFlightTest, WhatIsNotMeasuredIsDoneWhenOneBehindItIs) {
 
 TEST_F(OwnFlightTest, AnotherStreamTellsNothingOfIt) {
   Launch(kOne);
-  own_.Read(kOther, Measured(5), &shown_);
+  own_.Read(kOther, Measurement(5), &shown_);
   EXPECT_TRUE(IsInFlight());
   own_.EndWait(kOther, own_.BeginWait(), &shown_);
   EXPECT_TRUE(IsInFlight());
@@ -175,7 +175,7 @@ TEST_F(OwnFlightTest, OfSeveralStreamsOnlyAWaitForAllTells) {
 TEST_F(OwnFlightTest, WhatIsLaunchedDuringAWaitIsInFlightBehindIt) {
   Launch(kOne);
   const auto began = own_.BeginWait();
-  own_.Took(3, &shown_);
+  own_.AddTaken(3, &shown_);
   Launch(kOne);
   own_.EndWait(kAllStreams, began, &shown_);
   EXPECT_TRUE(IsInFlight());
@@ -191,7 +191,7 @@ TEST_F(OwnFlightTest, NoLaunchIsLostBetweenThreads) {
     while (!done) own_.EndWait(kAllStreams, own_.BeginWait(), &shown_);
   });
   for (int i = 0; i < 20'000; ++i) {
-    const auto launched = Measured(1);
+    const auto launched = Measurement(1);
     // Who found nothing in flight and sees it now says so again.
     while (__atomic_load_n(&shown_.since, __ATOMIC_SEQ_CST) == 0) std::this_thread::yield();
     own_.Read(kOne, launched, &shown_);

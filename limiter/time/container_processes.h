@@ -12,7 +12,7 @@
 
 namespace tessera::limiter {
 
-class Siblings {
+class ContainerProcesses {
  public:
   // This process was charged so much more, or less. Any thread.
   void NoteOwn(int64_t ns) { own_.fetch_add(ns, std::memory_order_relaxed); }

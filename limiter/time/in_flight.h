@@ -31,7 +31,7 @@ void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now, uint64_t 
 // tail behind the last measured one, only streams tell: it is done when its stream is, or when a
 // launch behind it in its stream was measured. A tail in several streams is done when the context
 // is.
-class OwnFlight {
+class OwnInFlight {
  public:
   // Before a launch that is not measured: whether nothing of it need be noted, for another one was
   // since the last measured launch.
@@ -39,7 +39,7 @@ class OwnFlight {
     const StreamId noted = noted_.load(std::memory_order_relaxed);
     return noted == stream || noted == kAllStreams;
   }
-  void NoteUnmeasured(StreamId stream, Flight* shown);
+  void NoteUnmeasured(StreamId stream, InFlight* shown);
 
   // Of a launch in a stream of another device: no other one is done for it is.
   static constexpr uint64_t kBehindNone = UINT64_MAX;
@@ -49,12 +49,12 @@ class OwnFlight {
     int64_t taken;
   };
   // Before one that is, for which its cost was taken; and when it was read, with what that told.
-  Point NoteMeasured(Flight* shown);
+  Point NoteMeasured(InFlight* shown);
   // It was read, or was not launched at all.
-  void Read(StreamId stream, const Point& launched, Flight* shown, uint32_t launches = 1);
+  void Read(StreamId stream, const Point& launched, InFlight* shown, uint32_t launches = 1);
 
   // So much was taken for launches, or given back.
-  void Took(int64_t ns, Flight* shown) {
+  void AddTaken(int64_t ns, InFlight* shown) {
     taken_.fetch_add(ns, std::memory_order_relaxed);
     __atomic_fetch_add(&shown->taken, ns, __ATOMIC_RELAXED);
   }
@@ -62,18 +62,18 @@ class OwnFlight {
   // Before a wait for a stream, or for all, and once it has come to its end.
   Point BeginWait() {
     noted_.store(0, std::memory_order_relaxed);
-    return Here();
+    return CurrentPoint();
   }
-  void EndWait(StreamId stream, const Point& began, Flight* shown);
+  void EndWait(StreamId stream, const Point& began, InFlight* shown);
 
  private:
-  Point Here() const {
+  Point CurrentPoint() const {
     return {tail_count_.load(std::memory_order_relaxed), taken_.load(std::memory_order_relaxed)};
   }
-  void Begin(Flight* shown);
+  void BeginInFlight(InFlight* shown);
   void EndTail(StreamId tail, uint64_t launches);
-  void EndIfDone(const Point& until, Flight* shown);
-  void Settle(int64_t taken, Flight* shown);
+  void EndIfDone(const Point& until, InFlight* shown);
+  void SettleTaken(int64_t taken, InFlight* shown);
 
   std::atomic<StreamId> noted_;  // of the tail, since the last measured launch or wait
   std::atomic<StreamId> tail_;   // 0: there is none

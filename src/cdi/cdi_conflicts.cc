@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cdi/cdi_neighbours.h"
+#include "cdi/cdi_conflicts.h"
 
 #include <fmt/core.h>
 
@@ -37,7 +37,7 @@ std::string IdentityOf(const std::string& path) {
 
 }  // namespace
 
-void CdiNeighbours::Read(const std::string& path) {
+void CdiConflicts::Read(const std::string& path) {
   const auto info = os::InspectTarget(path);
   if (!info) return;
   Foreign& foreign = foreign_[path];
@@ -45,7 +45,7 @@ void CdiNeighbours::Read(const std::string& path) {
   foreign = {.info = *info, .devices = DevicesAt(path)};
 }
 
-void CdiNeighbours::LookForConflicts() {
+void CdiConflicts::LookForConflicts() {
   const std::map<std::string, Foreign> former = std::exchange(foreign_, {});
   for (const std::string& directory : documents_.Directories()) {
     for (const std::string& name :
@@ -68,9 +68,9 @@ void CdiNeighbours::LookForConflicts() {
       if (!told_.contains(error.message)) {
         log::LogError(kConflict, error);
         metrics_.Add(http::Metric::kUnusable, {std::string(ReasonName(error.reason))});
-        documents_.Tell({.reason = "CdiConflict",
-                         .path = own,
-                         .message = fmt::format("{}: {}", kConflict, error.Text())});
+        documents_.ReportError({.reason = "CdiConflict",
+                                .path = own,
+                                .message = fmt::format("{}: {}", kConflict, error.Text())});
       }
       told.insert(std::move(error.message));
     }
@@ -78,7 +78,7 @@ void CdiNeighbours::LookForConflicts() {
   told_ = std::move(told);
 }
 
-Status CdiNeighbours::ReadRecord() {
+Status CdiConflicts::ReadRecord() {
   auto text = os::ReadFile(record_);
   if (!text && text.error().reason != Reason::kNotFound) return Fail(text.error());
   recorded_ = text.value_or("");
@@ -89,7 +89,7 @@ Status CdiNeighbours::ReadRecord() {
   return {};
 }
 
-void CdiNeighbours::WriteRecord() {
+void CdiConflicts::WriteRecord() {
   std::map<std::string, std::string> files = stale_;
   for (const auto& [path, entry] : documents_.entries()) {
     if (entry.file.written()) files[path] = IdentityOf(path);
@@ -100,7 +100,7 @@ void CdiNeighbours::WriteRecord() {
   recorded_ = std::move(text);
 }
 
-Status CdiNeighbours::RemoveStale(const std::function<std::set<std::string>()>& held) {
+Status CdiConflicts::RemoveStale(const std::function<std::set<std::string>()>& held) {
   if (!recorded_) TRY(ReadRecord());
   Status all;
   for (auto at = stale_.begin(); at != stale_.end();) {

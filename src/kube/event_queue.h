@@ -18,7 +18,7 @@
 
 namespace tessera::kube {
 
-class Outbox {
+class EventQueue {
  public:
   static constexpr size_t kLimit = 1'000;
   // Between attempts at the first in line, beyond those of the client's own.
@@ -29,27 +29,27 @@ class Outbox {
   using Observer = std::function<void(std::string_view result)>;
 
   // Events come from `node`. The client outlives it.
-  Outbox(os::Loop& loop, Client& client, std::string node, Observer observer,
-         Backoff retries = kRetries);
+  EventQueue(os::Loop& loop, Client& client, std::string node, Observer observer,
+             Backoff retries = kRetries);
 
   void Add(std::vector<Event> events);
 
  private:
-  struct Letter {
+  struct QueuedEvent {
     Event event;
     int denials = 0;
   };
-  void Next();
+  void SendNext();
   void AskForUid();
   void Send();
-  void Failed(const Error& error);
-  void Finish(std::string_view result);
+  void SendFailed(const Error& error);
+  void FinishEvent(std::string_view result);
 
   os::Loop& loop_;
   Client& client_;
   const std::string node_;
   const Observer observer_;
-  std::deque<Letter> letters_;
+  std::deque<QueuedEvent> queue_;
   bool busy_ = false;    // with the first of them
   std::string refusal_;  // why it does not get through, as the log last said
   Backoff retries_;

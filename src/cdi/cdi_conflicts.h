@@ -3,7 +3,7 @@
 // device of ours, runtimes inject neither: that is told, once as long as it lasts. Documents
 // that an earlier process wrote and no resource gives anything to any more go as soon as nobody can
 // hold what they name: which those are is kept in a file, so that nothing of anybody else is
-// touched, whatever its name. Owned by the guard. One thread: the loop's.
+// touched, whatever its name. Owned by the reconciler. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@
 
 namespace tessera {
 
-class CdiNeighbours {
+class CdiConflicts {
  public:
   // Both outlive it. `record`: the path of the file that says what was written.
-  CdiNeighbours(const CdiDocuments& documents, http::Metrics& metrics, std::string record)
+  CdiConflicts(const CdiDocuments& documents, http::Metrics& metrics, std::string record)
       : documents_(documents), metrics_(metrics), record_(std::move(record)) {}
 
   // Reads the documents of others anew where any has changed.

@@ -4,7 +4,7 @@
 // two instances (a rolling update) each writes its documents when they change, for the runtime must
 // find what it grants; what stands there then is watched over by the writer of the state alone, or
 // both would write without end. Documents of others that name the same devices are told of, and
-// documents of ours that nobody needs are removed (cdi_neighbours.h). Owned by the agent. One
+// documents of ours that nobody needs are removed (cdi_conflicts.h). Owned by the agent. One
 // thread: the loop's.
 #pragma once
 
@@ -14,15 +14,15 @@
 #include <string>
 
 #include "base/clock.h"
+#include "cdi/cdi_conflicts.h"
 #include "cdi/cdi_documents.h"
-#include "cdi/cdi_neighbours.h"
 #include "os/alarm.h"
 #include "os/loop.h"
 #include "os/watch.h"
 
 namespace tessera {
 
-class CdiGuard {
+class CdiReconciler {
  public:
   struct Situation {
     std::function<bool()> another_writes;  // another instance is the writer of the state
@@ -32,17 +32,17 @@ class CdiGuard {
     std::function<std::set<std::string>()> held;
   };
   // `documents` outlive it. `poll` is how often a missing directory is looked for.
-  CdiGuard(os::Loop& loop, Duration poll, CdiDocuments& documents, CdiNeighbours neighbours,
-           Situation situation);
+  CdiReconciler(os::Loop& loop, Duration poll, CdiDocuments& documents, CdiConflicts conflicts,
+                Situation situation);
 
   // To be called now and then, and when documents may have changed: watches the directories that
   // there are documents in now, and looks at every document.
-  void Look();
+  void Poll();
   // This instance has become the writer: its documents are the ones that count.
-  void TakeOver() { Keep(CdiFile::Against::kChange); }
+  void TakeOver() { RestoreDocuments(CdiFile::Against::kChange); }
 
  private:
-  void Keep(CdiFile::Against against);
+  void RestoreDocuments(CdiFile::Against against);
   void Watch();
   void RemoveStale();
 
@@ -50,7 +50,7 @@ class CdiGuard {
   const Duration poll_;
   CdiDocuments& documents_;
   const Situation situation_;
-  CdiNeighbours neighbours_;
+  CdiConflicts conflicts_;
   std::set<std::string> directories_;
   std::string refusal_;  // why documents cannot be removed, as the log last said
   std::unique_ptr<os::DirectoryWatch> watch_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kube/outbox.h"
+#include "kube/event_queue.h"
 
 #include <fmt/core.h>
 
@@ -33,77 +33,79 @@ std::optional<std::string> UidOf(const json::Value& pod, const std::string& node
 
 }  // namespace
 
-Outbox::Outbox(os::Loop& loop, Client& client, std::string node, Observer observer, Backoff retries)
+EventQueue::EventQueue(os::Loop& loop, Client& client, std::string node, Observer observer,
+                       Backoff retries)
     : loop_(loop),
       client_(client),
       node_(std::move(node)),
       observer_(std::move(observer)),
       retries_(retries),
-      again_(loop_, [this] { Next(); }) {}
+      again_(loop_, [this] { SendNext(); }) {}
 
-void Outbox::Add(std::vector<Event> events) {
-  for (Event& event : events) letters_.push_back({.event = std::move(event)});
+void EventQueue::Add(std::vector<Event> events) {
+  for (Event& event : events) queue_.push_back({.event = std::move(event)});
   // The first one may be under way: it is not taken from under it.
   size_t dropped = 0;
-  while (letters_.size() > kLimit) {
-    letters_.erase(letters_.begin() + (busy_ ? 1 : 0));
+  while (queue_.size() > kLimit) {
+    queue_.erase(queue_.begin() + (busy_ ? 1 : 0));
     ++dropped;
     observer_("dropped");
   }
   if (dropped > 0) {
     log::Warn("events were dropped: the API server takes none",
-              {{"dropped", dropped}, {"waiting", letters_.size()}});
+              {{"dropped", dropped}, {"waiting", queue_.size()}});
   }
-  if (!busy_ && retries_.pause() == Duration(0)) Next();
+  if (!busy_ && retries_.pause() == Duration(0)) SendNext();
 }
 
-void Outbox::Next() {
-  if (busy_ || letters_.empty()) return;
+void EventQueue::SendNext() {
+  if (busy_ || queue_.empty()) return;
   busy_ = true;
-  const Reference& about = letters_.front().event.about;
+  const Reference& about = queue_.front().event.about;
   about.kind == "Pod" && about.uid.empty() ? AskForUid() : Send();
 }
 
-void Outbox::AskForUid() {
-  const Reference& about = letters_.front().event.about;
+void EventQueue::AskForUid() {
+  const Reference& about = queue_.front().event.about;
   client_.Get(fmt::format("/api/v1/namespaces/{}/pods/{}", about.pod_namespace, about.name),
               PodForm({}), [this](const Result<json::Value>& pod) {
-                if (!pod) return Failed(pod.error());
+                if (!pod) return SendFailed(pod.error());
                 const auto uid = UidOf(*pod, node_);
-                if (!uid) return Finish("refused");
-                letters_.front().event.about.uid = *uid;
+                if (!uid) return FinishEvent("refused");
+                queue_.front().event.about.uid = *uid;
                 Send();
               });
 }
 
-void Outbox::Send() {
-  const Event& event = letters_.front().event;
+void EventQueue::Send() {
+  const Event& event = queue_.front().event;
   client_.Create(EventPath(event), EventJson(event, node_), [this](const Status& made) {
-    if (!made) return Failed(made.error());
+    if (!made) return SendFailed(made.error());
     if (!refusal_.empty()) log::Info("the API server takes events again");
     refusal_.clear();
-    Finish("sent");
+    FinishEvent("sent");
   });
 }
 
-void Outbox::Failed(const Error& error) {
-  Letter& letter = letters_.front();
+void EventQueue::SendFailed(const Error& error) {
+  QueuedEvent& queued = queue_.front();
   const bool denied = error.reason == Reason::kApiForbidden;
   if (error.reason != Reason::kNotFound && error.message != refusal_) {
     refusal_ = error.message;
     log::Warn("the API server did not take an event", error);
   }
-  if (!MayPass(error.reason) || (denied && ++letter.denials >= kDenials)) return Finish("refused");
+  if (!MayPass(error.reason) || (denied && ++queued.denials >= kDenials))
+    return FinishEvent("refused");
   busy_ = false;
-  again_.Within(client_.NextPause(retries_));
+  again_.RingWithin(client_.NextPause(retries_));
 }
 
-void Outbox::Finish(std::string_view result) {
+void EventQueue::FinishEvent(std::string_view result) {
   observer_(result);
-  letters_.pop_front();
+  queue_.pop_front();
   busy_ = false;
   retries_.Succeeded();
-  Next();
+  SendNext();
 }
 
 }  // namespace tessera::kube

@@ -8,11 +8,11 @@
 
 namespace tessera {
 
-struct CdiTrouble {
+struct CdiError {
   std::string reason;   // of the event: "CdiDocumentChanged"
   std::string path;     // the document
   std::string message;  // with what to do
 };
-using TellCdiTrouble = std::function<void(const CdiTrouble&)>;
+using CdiErrorHandler = std::function<void(const CdiError&)>;
 
 }  // namespace tessera

@@ -12,16 +12,16 @@
 
 namespace tessera::limiter {
 
-// Before a launch, which stands for so many: what EndLook() is to be told. Below 0: it is not
-// looked at.
-int BeginLook(const Stream& stream, uint32_t launches);
+// Before a launch, which stands for so many: what EndUsageSample() is to be told. Below 0: it is
+// not looked at.
+int BeginUsageSample(const Stream& stream, uint32_t launches);
 // The driver has answered.
-void EndLook(int look, const Stream& stream, bool is_launched);
+void EndUsageSample(int look, const Stream& stream, bool is_launched);
 
-// Around a call of the driver that may end a context, if it does with LooksEnded(): as ContextEnd
-// (meter.h). False: LetGoLooks() is not to be called.
-bool HoldLooks();
-void LooksEnded(CUcontext context);
-void LetGoLooks();
+// Around a call of the driver that may end a context, if it does with UsageSamplesEnded(): as
+// ContextEnd (meter.h). False: LetGoUsageSamples() is not to be called.
+bool HoldUsageSamples();
+void UsageSamplesEnded(CUcontext context);
+void LetGoUsageSamples();
 
 }  // namespace tessera::limiter

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "cdi/cdi_trouble.h"
+#include "cdi/cdi_error.h"
 #include "config/schema/config.h"
 #include "fraction/grant_space.h"
 #include "http/metrics.h"
@@ -29,12 +29,12 @@
 
 namespace tessera {
 
-class Announcer {
+class NodeReporter {
  public:
   // `silent`: another instance tells. `came`: there is somebody to tell, which was not so when it
   // was opened. All that is given outlives it.
-  Announcer(os::Loop& loop, const Node& node, http::Metrics& metrics, std::function<bool()> silent,
-            std::function<void()> came);
+  NodeReporter(os::Loop& loop, const Node& node, http::Metrics& metrics,
+               std::function<bool()> silent, std::function<void()> came);
 
   // Finds out whether there is an API server to tell, which the log says; where there is none yet,
   // now and then.
@@ -42,10 +42,10 @@ class Announcer {
   // Another configuration of the resources.
   void Apply(const config::Config& config);
   // All devices were looked at, or have had the time for it.
-  void Begin();
-  void Transitions(const std::string& source, const std::vector<Transition>& steps);
-  void CdiTroubled(const CdiTrouble& trouble);
-  void SpaceCut(const GrantSpace::Cut& cut);
+  void StartReporting();
+  void ReportTransitions(const std::string& source, const std::vector<Transition>& steps);
+  void ReportCdiError(const CdiError& trouble);
+  void ReportSpaceCut(const GrantSpace::Cut& cut);
   // What the condition and the registration are about may have changed.
   void Changed();
   // The labels that the node is to have; false where there is nobody to tell.
@@ -58,18 +58,18 @@ class Announcer {
   void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
-  void Search();
+  void SearchApiServer();
   void WatchPods();
   void TellNode();
   void TellCondition();
   void TellObstacles();
   void TellRegistration();
   void TellAsymmetric(const std::vector<std::string>& pairs);
-  void Unregistered();
-  void Wonder();
-  void Answered(const json::Value& node);
+  void RegistrationRemoved();
+  void QueryNode();
+  void NodeAnswered(const json::Value& node);
   void RetireConditions();
-  void Retired();
+  void ConditionsRetired();
   // Those that the configuration wants: one or none.
   std::set<std::string> WantedConditions() const;
 
@@ -80,9 +80,9 @@ class Announcer {
   config::ApiConfig config_;
   std::string state_dir_;
   std::string node_name_;
-  std::optional<ApiSearch> search_;                  // while there is nobody to tell
-  std::unique_ptr<ApiServer> server_;                // none: there is nobody to tell
-  std::function<void(const json::Value&)> wonders_;  // what the node is, until it is told
+  std::optional<ApiSearch> search_;                     // while there is nobody to tell
+  std::unique_ptr<ApiServer> server_;                   // none: there is nobody to tell
+  std::function<void(const json::Value&)> node_query_;  // what the node is, until it is told
   std::shared_ptr<BindContext> context_;
   std::set<std::string> pod_resources_;
   bool begun_ = false;
@@ -95,7 +95,7 @@ class Announcer {
   std::set<std::string> told_asymmetric_;         // pairs of GPUs, for as long as they are
   os::Alarm tell_;
   os::Alarm search_again_;
-  os::Mailbox<Announcer> mailbox_;
+  os::Mailbox<NodeReporter> mailbox_;
 };
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/announcer.h"
+#include "report/node_reporter.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using Types = std::set<std::string>;
 
-// The thread that tells may be in them for a moment after the announcer's end.
+// The thread that tells may be in them for a moment after the reporter's end.
 os::Loop& TheLoop() {
   static os::Loop loop;
   return loop;
@@ -46,21 +46,21 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
         "contexts: [{{name: x, context: {{cluster: c}}}}]\ncurrent-context: x\n",
         server_.port());
     EXPECT_TRUE(os::ReplaceFile(config_.api.kubeconfig, text));
-    node_.Found(kSource, {Npu("0")});
+    node_.UpdateDevices(kSource, {Npu("0")});
     node_.Observe(kSource, {Good("0")});
   }
   ~AnnouncerTest() override {
-    announcer_.reset();
+    node_reporter_.reset();
     (void)os::RemoveTree(directory_);
   }
 
   // An agent with this configuration, in the place of the one before.
   void Restart(const std::string& condition) {
     config_.api.condition = condition;
-    announcer_ = std::make_unique<Announcer>(
+    node_reporter_ = std::make_unique<NodeReporter>(
         TheLoop(), node_, TheMetrics(), [this] { return ++asked_ > 0 && silent_; }, [] {});
-    announcer_->Open(config_, "machine");
-    announcer_->Begin();
+    node_reporter_->Open(config_, "machine");
+    node_reporter_->StartReporting();
   }
   void Answer(const fake::Asked& asked, fake::Peer& peer) {
     if (asked.method == "POST") events_.push_back(json::Parse(asked.body).value());
@@ -138,7 +138,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   int asked_ = 0;              // whether it is silent
   Types recorded_when_taken_;  // when the last condition was taken away
   Told log_;
-  std::unique_ptr<Announcer> announcer_;
+  std::unique_ptr<NodeReporter> node_reporter_;
 };
 
 TEST_F(AnnouncerTest, AConditionOfAnotherNameIsTakenAwayAfterARestart) {
@@ -186,7 +186,7 @@ TEST_F(AnnouncerTest, AnInstanceThatIsSilentTakesNothingAwayUntilItTells) {
   EXPECT_EQ(Recorded(), Types{"GPUUnhealthy"});
 
   silent_ = false;
-  announcer_->Changed();
+  node_reporter_->Changed();
 
   EXPECT_TRUE(RunUntilNodeHas({"DevicesUnhealthy"}));
 }
@@ -201,9 +201,9 @@ TEST_F(AnnouncerTest, ThatNothingOfAResourceCanBeGrantedIsAnEventOfTheNodeOnce) 
   EXPECT_EQ(json::GetString(event, "reason"), "VirtualGPUsUnavailable");
   EXPECT_EQ(json::GetString(event, "message"), std::string(kSource) + ": " + why.Text());
 
-  announcer_->Changed();
+  node_reporter_->Changed();
   node_.SetObstacle(kSource, Error{Reason::kPermission, "others may write there"});
-  announcer_->Changed();
+  node_reporter_->Changed();
   ASSERT_TRUE(RunUntil([&] { return events_.size() > 1; }));
   EXPECT_EQ(json::GetString(events_[1].as_object(), "message"),
             std::string(kSource) + ": " + node_.obstacles().at(kSource).Text());
@@ -215,7 +215,7 @@ TEST_F(AnnouncerTest, HamisSchedulerIsToldOfTheNodeAndOfEachOtherConfiguration) 
   ASSERT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
 
   Configure(false);
-  announcer_->Apply(config_);
+  node_reporter_->Apply(config_);
 
   EXPECT_TRUE(RunUntil([&] { return annotations_.empty(); }));
   EXPECT_TRUE(RunUntil([&] { return !IsRegistrationRecorded(directory_); }));
@@ -242,14 +242,14 @@ TEST_F(AnnouncerTest, GpusWithOtherLinksOneWayThanTheOtherAreAnEventOfTheNodeOnc
   }
   gpus[0].links = {{"GPU-b", 120}};
   gpus[1].links = {{"GPU-a", 20}};
-  node_.Found("nvidia.com/gpu", gpus);
+  node_.UpdateDevices("nvidia.com/gpu", gpus);
   Restart("off");
   ASSERT_TRUE(RunUntil([&] { return !events_.empty(); }));
 
   gpus[0].memory = 2000;
   const std::string before = Registered();
-  node_.Found("nvidia.com/gpu", gpus);
-  announcer_->Changed();
+  node_.UpdateDevices("nvidia.com/gpu", gpus);
+  node_reporter_->Changed();
   ASSERT_TRUE(RunUntil([&] { return Registered() != before; }));
 
   ASSERT_EQ(events_.size(), 1U);
@@ -278,7 +278,7 @@ TEST_F(AnnouncerTest, AnInstanceThatIsSilentRegistersNothing) {
   EXPECT_EQ(Registered(), "");
 
   silent_ = false;
-  announcer_->Changed();
+  node_reporter_->Changed();
 
   EXPECT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cdi/cdi_guard.h"
+#include "cdi/cdi_reconciler.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -29,16 +29,16 @@ class CdiGuardTest : public testing::Test {
   void LeaveStale() {
     CdiDocuments documents(metrics_, os::Root());
     documents.Write("a.com/old", cdi_, {DocumentOf("ab.com/old", "x")}, false);
-    CdiNeighbours former(documents, metrics_, record_);
+    CdiConflicts former(documents, metrics_, record_);
     ASSERT_TRUE(former.RemoveStale([] { return std::set<std::string>(); }));
   }
-  CdiGuard& Guard() {
-    return guard_.emplace(loop_, Duration(10), documents_,
-                          CdiNeighbours(documents_, metrics_, record_),
-                          CdiGuard::Situation{.another_writes = [this] { return another_writes_; },
-                                              .alone = [this] { return alone_; },
-                                              .described = [this] { return described_; },
-                                              .held = [this] { return held_; }});
+  CdiReconciler& Documents() {
+    return reconciler_.emplace(
+        loop_, Duration(10), documents_, CdiConflicts(documents_, metrics_, record_),
+        CdiReconciler::Situation{.another_writes = [this] { return another_writes_; },
+                                 .alone = [this] { return alone_; },
+                                 .described = [this] { return described_; },
+                                 .held = [this] { return held_; }});
   }
   // Another document of the same kind: one that a newer instance may have written.
   void Change() {
@@ -69,12 +69,12 @@ class CdiGuardTest : public testing::Test {
   http::Metrics metrics_;
   os::Loop loop_;
   CdiDocuments documents_{metrics_, os::Root()};
-  std::optional<CdiGuard> guard_;
+  std::optional<CdiReconciler> reconciler_;
 };
 
 TEST_F(CdiGuardTest, ADocumentThatIsRemovedIsPutBackSoon) {
   Serve();
-  Guard().Look();
+  Documents().Poll();
   ASSERT_EQ(OnDisk(), good_);
 
   ASSERT_TRUE(os::RemoveFile(own_));
@@ -83,16 +83,16 @@ TEST_F(CdiGuardTest, ADocumentThatIsRemovedIsPutBackSoon) {
 
 TEST_F(CdiGuardTest, SoItIsWhenItsDirectoryIsRemoved) {
   Serve();
-  Guard().Look();
+  Documents().Poll();
 
   ASSERT_TRUE(os::RemoveTree(cdi_));
   Await([&] { return OnDisk() == good_; });
 }
 
 TEST_F(CdiGuardTest, DocumentsThatComeLaterAreWatchedFromTheNextLookOn) {
-  Guard().Look();
+  Documents().Poll();
   Serve();
-  guard_->Look();
+  reconciler_->Poll();
 
   ASSERT_TRUE(os::RemoveFile(own_));
   Await([&] { return OnDisk() == good_; });
@@ -101,34 +101,34 @@ TEST_F(CdiGuardTest, DocumentsThatComeLaterAreWatchedFromTheNextLookOn) {
 TEST_F(CdiGuardTest, AnotherDocumentStaysWhereAnotherInstanceMayGrantByIt) {
   Serve();
   alone_ = false;
-  Guard().Look();
+  Documents().Poll();
   Change();
   const std::string changed = OnDisk();
-  guard_->Look();
+  reconciler_->Poll();
   EXPECT_EQ(OnDisk(), changed);
 
   alone_ = true;
-  guard_->Look();
+  reconciler_->Poll();
   EXPECT_EQ(OnDisk(), good_);
 }
 
 TEST_F(CdiGuardTest, WhoBecomesTheWriterHasItsOwnDocuments) {
   Serve();
   alone_ = false;
-  Guard().Look();
+  Documents().Poll();
   Change();
 
-  guard_->TakeOver();
+  reconciler_->TakeOver();
   EXPECT_EQ(OnDisk(), good_);
 }
 
 TEST_F(CdiGuardTest, WhoIsNotTheWriterPutsNothingBack) {
   Serve();
   another_writes_ = true;
-  Guard().Look();
+  Documents().Poll();
   ASSERT_TRUE(os::RemoveFile(own_));
-  guard_->Look();
-  guard_->TakeOver();
+  reconciler_->Poll();
+  reconciler_->TakeOver();
   EXPECT_EQ(OnDisk(), "nothing");
 }
 
@@ -137,7 +137,7 @@ TEST_F(CdiGuardTest, WhoIsNotTheWriterTellsOfConflictsAllTheSame) {
   another_writes_ = true;
   ASSERT_TRUE(os::ReplaceFile(cdi_ + "/foreign.json", good_, 0644));
   Told told;
-  Guard().Look();
+  Documents().Poll();
   const std::string line = told.Take();
   EXPECT_NE(line.find("two CDI documents name one device"), std::string::npos) << line;
 }
@@ -146,7 +146,7 @@ TEST_F(CdiGuardTest, WhatCannotBeWrittenIsTriedAgainByItself) {
   ASSERT_TRUE(os::ReplaceFile(cdi_, "in the way"));
   Told told;
   Serve();
-  Guard().Look();
+  Documents().Poll();
   EXPECT_FALSE(documents_.AllWritten());
 
   ASSERT_TRUE(os::RemoveFile(cdi_));
@@ -157,26 +157,26 @@ TEST_F(CdiGuardTest, AStaleDocumentGoesOnceItIsSureThatNobodyNeedsIt) {
   LeaveStale();
   Serve();
   alone_ = false;
-  Guard().Look();
+  Documents().Poll();
   EXPECT_TRUE(IsStaleThere());
 
   alone_ = true;
   described_ = false;  // a driver is slow: the document may be its devices'
-  guard_->Look();
+  reconciler_->Poll();
   EXPECT_TRUE(IsStaleThere());
 
   described_ = true;
   another_writes_ = true;
-  guard_->Look();
+  reconciler_->Poll();
   EXPECT_TRUE(IsStaleThere());
 
   another_writes_ = false;
   held_ = {"x"};
-  guard_->Look();
+  reconciler_->Poll();
   EXPECT_TRUE(IsStaleThere());
 
   held_.clear();
-  guard_->Look();
+  reconciler_->Poll();
   EXPECT_FALSE(IsStaleThere());
   EXPECT_EQ(OnDisk(), good_);
 }
@@ -184,15 +184,15 @@ TEST_F(CdiGuardTest, AStaleDocumentGoesOnceItIsSureThatNobodyNeedsIt) {
 TEST_F(CdiGuardTest, WhyStaleDocumentsStayIsToldOnce) {
   ASSERT_TRUE(os::MakeDirectories(record_));  // no file that could be read
   Told told;
-  Guard().Look();
-  guard_->Look();
+  Documents().Poll();
+  reconciler_->Poll();
   const std::string line = told.Take();
   const std::string begin = "ERROR cannot remove CDI documents of ours that nothing names any more";
   EXPECT_EQ(line.find(begin), 0U) << line;
   EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
 
   ASSERT_TRUE(os::RemoveTree(record_));
-  guard_->Look();
+  reconciler_->Poll();
   EXPECT_EQ(told.Take(), "");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/time/flight.h"
+#include "limiter/time/in_flight.h"
 
 #include "limiter/books/ticks.h"
 #include "limiter/books/wide.h"
@@ -20,14 +20,14 @@ uint64_t MarkOf(uint32_t slot, uint64_t since) {
   return slot | (since & kSinceMask) << kSlotBits;
 }
 
-uint64_t SinceOf(const Flight& flight) {
-  return __atomic_load_n(&flight.since, __ATOMIC_ACQUIRE);
+uint64_t SinceOf(const InFlight& in_flight) {
+  return __atomic_load_n(&in_flight.since, __ATOMIC_ACQUIRE);
 }
 
 // Ends the flight that a bucket says was charged, if who charged it did not come to that.
 void Complete(Region* region, int place, const TotalWord& bucket) {
   const auto slot = static_cast<uint32_t>(MarkIn(bucket) % kMaxSlots);
-  uint64_t* const since = &region->books.flights[slot][place].since;
+  uint64_t* const since = &region->books.in_flight[slot][place].since;
   uint64_t seen = __atomic_load_n(since, __ATOMIC_ACQUIRE);
   if (seen == 0 || MarkOf(slot, seen) != MarkIn(bucket)) return;
   __atomic_compare_exchange_n(since, &seen, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -39,9 +39,9 @@ uint32_t PercentOf(const Region& region, int place) {
 }
 
 // What it cost more than was taken for it.
-int64_t MoreOf(const Flight& flight, uint64_t since, uint64_t busy_end, uint64_t now) {
+int64_t MoreOf(const InFlight& in_flight, uint64_t since, uint64_t busy_end, uint64_t now) {
   const uint64_t from = busy_end > since && busy_end <= now ? busy_end : since;
-  int64_t taken = __atomic_load_n(&flight.taken, __ATOMIC_RELAXED);
+  int64_t taken = __atomic_load_n(&in_flight.taken, __ATOMIC_RELAXED);
   if (taken < 0 || taken > kMostOwed) taken = 0;  // not written by us
   const uint64_t busy = now > from ? now - from : 0;
   const int64_t more = static_cast<int64_t>(busy) - taken;
@@ -53,7 +53,7 @@ int64_t MoreOf(const Flight& flight, uint64_t since, uint64_t busy_end, uint64_t
 bool IsFirst(const Books& books, int place, uint64_t since) {
   const uint32_t used = __atomic_load_n(&books.slots_used, __ATOMIC_RELAXED);
   for (uint32_t slot = 0; slot < used && slot < kMaxSlots; ++slot) {
-    const uint64_t other = SinceOf(books.flights[slot][place]);
+    const uint64_t other = SinceOf(books.in_flight[slot][place]);
     if (other != 0 && other < since) return false;
   }
   return true;
@@ -70,32 +70,32 @@ void RaiseTo(uint64_t* word, uint64_t seen, uint64_t value) {
 
 void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now, uint64_t began) {
   TimeBooks* const books = &region->books.times[place];
-  Flight* const flight = &region->books.flights[slot][place];
-  for (int i = 0; i < kAttempts && SinceOf(*flight) != 0; ++i) {
+  InFlight* const in_flight = &region->books.in_flight[slot][place];
+  for (int i = 0; i < kAttempts && SinceOf(*in_flight) != 0; ++i) {
     const TotalWord seen = Read(books->bucket);
     Complete(region, place, seen);
-    const uint64_t since = SinceOf(*flight);
+    const uint64_t since = SinceOf(*in_flight);
     if (since == 0 || since < began) break;
     if (since > now) break;  // what is yet to begin is of another boot
     const uint64_t busy_end = __atomic_load_n(&books->busy_end, __ATOMIC_RELAXED);
-    const int64_t more = MoreOf(*flight, since, busy_end, now);
+    const int64_t more = MoreOf(*in_flight, since, busy_end, now);
     const uint32_t percent = PercentOf(*region, place);
     if (!CorrectOnce(books, seen, since, percent, more, MarkOf(slot, since))) continue;
     if (IsFirst(region->books, place, since)) RaiseTo(&books->busy_end, busy_end, now);
     Complete(region, place, Read(books->bucket));
   }
-  __atomic_store_n(&flight->since, 0, __ATOMIC_RELEASE);
-  __atomic_store_n(&flight->taken, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&in_flight->since, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&in_flight->taken, 0, __ATOMIC_RELAXED);
 }
 
-void OwnFlight::Begin(Flight* shown) {
+void OwnInFlight::BeginInFlight(InFlight* shown) {
   if (__atomic_load_n(&shown->since, __ATOMIC_SEQ_CST) != 0) return;
   uint64_t none = 0;
   __atomic_compare_exchange_n(&shown->since, &none, Now() | 1, false, __ATOMIC_SEQ_CST,
                               __ATOMIC_RELAXED);
 }
 
-void OwnFlight::NoteUnmeasured(StreamId stream, Flight* shown) {
+void OwnInFlight::NoteUnmeasured(StreamId stream, InFlight* shown) {
   tail_count_.fetch_add(1);
   StreamId tail = tail_.load();
   if (tail == 0 && tail_.compare_exchange_strong(tail, stream)) tail = stream;
@@ -104,46 +104,46 @@ void OwnFlight::NoteUnmeasured(StreamId stream, Flight* shown) {
     tail_.store(stream);
   }
   noted_.store(stream, std::memory_order_relaxed);
-  Begin(shown);
+  BeginInFlight(shown);
 }
 
 // Who launches meanwhile either sees that there is no tail, or is counted here.
-void OwnFlight::EndTail(StreamId tail, uint64_t launches) {
+void OwnInFlight::EndTail(StreamId tail, uint64_t launches) {
   if (tail == 0 || launches != tail_count_.load()) return;
   if (!tail_.compare_exchange_strong(tail, 0)) return;
   if (launches != tail_count_.load()) tail_.store(kAllStreams);
 }
 
-OwnFlight::Point OwnFlight::NoteMeasured(Flight* shown) {
+OwnInFlight::Point OwnInFlight::NoteMeasured(InFlight* shown) {
   measured_.fetch_add(1);
   // What comes behind it is not known to be done when it is.
   noted_.store(0, std::memory_order_relaxed);
-  Begin(shown);
-  return Here();
+  BeginInFlight(shown);
+  return CurrentPoint();
 }
 
-void OwnFlight::Read(StreamId stream, const Point& launched, Flight* shown, uint32_t launches) {
+void OwnInFlight::Read(StreamId stream, const Point& launched, InFlight* shown, uint32_t launches) {
   measured_.fetch_sub(launches);
-  Settle(launched.taken, shown);
+  SettleTaken(launched.taken, shown);
   EndTail(stream, launched.launches);
   EndIfDone(launched, shown);
 }
 
-void OwnFlight::EndWait(StreamId stream, const Point& began, Flight* shown) {
+void OwnInFlight::EndWait(StreamId stream, const Point& began, InFlight* shown) {
   EndTail(stream == kAllStreams ? tail_.load() : stream, began.launches);
   EndIfDone(began, shown);
 }
 
 // Who launches meanwhile either sees that there is no flight, or is seen here.
-void OwnFlight::EndIfDone(const Point& until, Flight* shown) {
+void OwnInFlight::EndIfDone(const Point& until, InFlight* shown) {
   if (measured_.load() > 0 || tail_.load() != 0) return;
   if (SinceOf(*shown) == 0) return;
   __atomic_store_n(&shown->since, 0, __ATOMIC_SEQ_CST);
-  if (measured_.load() > 0 || tail_.load() != 0) return Begin(shown);
-  Settle(until.taken, shown);
+  if (measured_.load() > 0 || tail_.load() != 0) return BeginInFlight(shown);
+  SettleTaken(until.taken, shown);
 }
 
-void OwnFlight::Settle(int64_t taken, Flight* shown) {
+void OwnInFlight::SettleTaken(int64_t taken, InFlight* shown) {
   int64_t settled = settled_.load(std::memory_order_relaxed);
   while (settled < taken &&
          !settled_.compare_exchange_weak(settled, taken, std::memory_order_relaxed)) {
