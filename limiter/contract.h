@@ -3,8 +3,8 @@
 // container share, and the file with its limits. Plain layout; who reads it distrusts every word.
 //
 // The region begins as HAMi-core's, version 1.2, at the same offsets, so that HAMi's monitor reads
-// it; those words are mirrors. The library's own books stand behind it and have a version of their
-// own.
+// it; those words are mirrors. The library's own accounting stands behind it and has a version of
+// their own.
 #pragma once
 
 #include <cstddef>
@@ -101,10 +101,10 @@ static_assert(sizeof(HamiRegion) == 2008952);
 
 // Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
 
-inline constexpr uint64_t kBooksMagic = 0x736b6f6f62'737374;  // "tssbooks"
-inline constexpr uint32_t kBooksVersion = 6;
+inline constexpr uint64_t kAccountingMagic = 0x736b6f6f62'737374;  // "tssbooks"
+inline constexpr uint32_t kAccountingVersion = 6;
 
-// The smallest amount the books know, which is what a driver gives at least.
+// The smallest amount the accounting knows, which is what a driver gives at least.
 inline constexpr uint64_t kUnit = 512;
 // What a container can hold on a device; 36 bits of units.
 inline constexpr uint64_t kMaxBytes = ((uint64_t{1} << 36) - 1) * kUnit;
@@ -112,7 +112,7 @@ inline constexpr uint64_t kMaxBytes = ((uint64_t{1} << 36) - 1) * kUnit;
 enum class CorePolicy : uint32_t { kDefault = 0, kForce = 1, kDisable = 2 };
 
 // All that a container holds on a device, and the last operation, which whoever comes next
-// completes in its slot (books/counters.h). Only ever changed as a whole.
+// completes in its slot (accounting/counters.h). Only ever changed as a whole.
 struct alignas(16) TotalWord {
   uint64_t low;  // units: 36 bits, sequence of the operation in its slot: 28 bits
   // units it added: 37 bits, signed, slot: 10 bits, kind of operation: 2 bits, count of operations:
@@ -123,15 +123,15 @@ struct alignas(16) TotalWord {
 // What one process holds on a device: units: 36 bits, sequence of the last operation: 28 bits.
 using ShareWord = uint64_t;
 
-// Stands for what is lent, which is no process's share (books/lending.h).
+// Stands for what is lent, which is no process's share (accounting/lending.h).
 inline constexpr uint32_t kLentSlot = kMaxSlots;
 
 // On cache lines of its own: every allocation of any process in the container changes it.
-struct alignas(64) DeviceBooks {
+struct alignas(64) DeviceAccounting {
   TotalWord total;
   uint64_t key;      // a digest of the device's UUID; 0: nobody named the device yet
   uint64_t context;  // bytes that a context takes of it; 0: nobody knows yet
-  // What processes hold of memory whose maker has it no more (books/lending.h).
+  // What processes hold of memory whose maker has it no more (accounting/lending.h).
   ShareWord lent;
   uint64_t imports;  // how often one began to
   // Bytes that were free, and those that the container counted, when it was last asked whether
@@ -141,7 +141,7 @@ struct alignas(64) DeviceBooks {
 };
 
 // One process. It owns the slot while it holds the lock of byte kLocks + slot of the file.
-struct alignas(64) SlotBooks {
+struct alignas(64) SlotAccounting {
   ShareWord share[kMaxDevices];
   // 0: free; else the process: its id, and above it the lower half of when it started in clock
   // ticks. Where there are no such locks this word is who owns the slot.
@@ -150,7 +150,7 @@ struct alignas(64) SlotBooks {
 };
 
 // The container's share of a device's time (time/bucket.h), on a cache line of its own.
-struct alignas(64) TimeBooks {
+struct alignas(64) TimeAccounting {
   // low: ns of the device that may be used, negative: owed (40 bits, signed), and above them whose
   // end was charged last; high: up to when its share was added, in ns of the monotonic clock. Only
   // ever changed as a whole.
@@ -170,7 +170,7 @@ struct alignas(64) TimeBooks {
 // How kernels that take long are measured while nothing else runs (time/calibration.h): the library
 // asks, the agent holds all containers of the device for a moment. ns of the monotonic clock, all
 // but wanted_ns; 0: never.
-struct alignas(64) CalibrationBooks {
+struct alignas(64) CalibrationAccounting {
   // By the container's processes: a launch came whose kernel is to be measured so, how long such a
   // run took beside others, the moment that one of them has taken, and when it was measured.
   uint64_t wanted_at;
@@ -197,7 +197,7 @@ struct InFlight {
   int64_t taken;   // ns that were taken from the bucket for it
 };
 
-// Memory of a device that goes from one process to another (books/lending.h). Its owner alone
+// Memory of a device that goes from one process to another (accounting/lending.h). Its owner alone
 // writes it, and after its end whoever claimed the slot. Bytes, but for the last two.
 struct Lending {
   uint64_t exported;  // of what it holds, what others may have as well
@@ -208,7 +208,7 @@ struct Lending {
   uint32_t parting;   // calls under way that give memory up that others may have
 };
 
-struct alignas(64) Books {
+struct alignas(64) Accounting {
   uint64_t magic;
   uint32_t version;
   uint32_t size;  // of this part
@@ -223,39 +223,43 @@ struct alignas(64) Books {
   // When a launch last found that a monitor had written, likewise.
   uint64_t monitor_at;
   uint64_t spare;
-  DeviceBooks devices[kMaxDevices];
-  SlotBooks slots[kMaxSlots];
-  TimeBooks times[kMaxDevices];
+  DeviceAccounting devices[kMaxDevices];
+  SlotAccounting slots[kMaxSlots];
+  TimeAccounting times[kMaxDevices];
   InFlight in_flight[kMaxSlots][kMaxDevices];
-  CalibrationBooks calibrations[kMaxDevices];
+  CalibrationAccounting calibrations[kMaxDevices];
   Lending lendings[kMaxSlots][kMaxDevices];
 };
 
 struct Region {
   HamiRegion hami;
   uint8_t byte_after[8];
-  Books books;
+  Accounting accounting;
 };
 
-inline constexpr size_t kBooksOffset = 2008960;
-static_assert(offsetof(Region, books) == kBooksOffset && kBooksOffset % 64 == 0);
-static_assert(sizeof(TotalWord) == 16 && sizeof(DeviceBooks) == 64 && sizeof(SlotBooks) == 192);
-static_assert(offsetof(Books, version) == 8 && offsetof(Books, size) == 12);
-static_assert(offsetof(Books, core_policy) == 16 && offsetof(Books, oversubscribe) == 20);
-static_assert(offsetof(Books, slots_used) == 24 && offsetof(Books, look_at) == 28);
-static_assert(offsetof(Books, reaped_at) == 32 && offsetof(Books, unblocked_at) == 40);
-static_assert(offsetof(Books, monitor_at) == 48);
-static_assert(offsetof(Books, devices) == 64 && offsetof(Books, slots) == 1088);
-static_assert(offsetof(TimeBooks, busy_end) == 16 && offsetof(TimeBooks, used) == 24);
-static_assert(offsetof(TimeBooks, others) == 32 && offsetof(TimeBooks, others_at) == 40);
-static_assert(offsetof(Books, times) == 1088 + 192 * 1024 && sizeof(TimeBooks) == 64);
-static_assert(offsetof(Books, in_flight) == 1088 + 192 * 1024 + 64 * 16 && sizeof(InFlight) == 16);
-static_assert(offsetof(CalibrationBooks, alone_from) == 32 && sizeof(CalibrationBooks) == 64);
-static_assert(offsetof(CalibrationBooks, held_from) == 48);
-static_assert(offsetof(Books, calibrations) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16);
-static_assert(offsetof(Books, lendings) == offsetof(Books, calibrations) + 64 * 16);
-static_assert(sizeof(Books) == offsetof(Books, lendings) + 40 * 1024 * 16 && sizeof(Lending) == 40);
-static_assert(offsetof(DeviceBooks, lent) == 32 && offsetof(DeviceBooks, imports) == 40);
+inline constexpr size_t kAccountingOffset = 2008960;
+static_assert(offsetof(Region, accounting) == kAccountingOffset && kAccountingOffset % 64 == 0);
+static_assert(sizeof(TotalWord) == 16 && sizeof(DeviceAccounting) == 64 &&
+              sizeof(SlotAccounting) == 192);
+static_assert(offsetof(Accounting, version) == 8 && offsetof(Accounting, size) == 12);
+static_assert(offsetof(Accounting, core_policy) == 16 && offsetof(Accounting, oversubscribe) == 20);
+static_assert(offsetof(Accounting, slots_used) == 24 && offsetof(Accounting, look_at) == 28);
+static_assert(offsetof(Accounting, reaped_at) == 32 && offsetof(Accounting, unblocked_at) == 40);
+static_assert(offsetof(Accounting, monitor_at) == 48);
+static_assert(offsetof(Accounting, devices) == 64 && offsetof(Accounting, slots) == 1088);
+static_assert(offsetof(TimeAccounting, busy_end) == 16 && offsetof(TimeAccounting, used) == 24);
+static_assert(offsetof(TimeAccounting, others) == 32 && offsetof(TimeAccounting, others_at) == 40);
+static_assert(offsetof(Accounting, times) == 1088 + 192 * 1024 && sizeof(TimeAccounting) == 64);
+static_assert(offsetof(Accounting, in_flight) == 1088 + 192 * 1024 + 64 * 16 &&
+              sizeof(InFlight) == 16);
+static_assert(offsetof(CalibrationAccounting, alone_from) == 32 &&
+              sizeof(CalibrationAccounting) == 64);
+static_assert(offsetof(CalibrationAccounting, held_from) == 48);
+static_assert(offsetof(Accounting, calibrations) == 1088 + 192 * 1024 + 64 * 16 + 16 * 1024 * 16);
+static_assert(offsetof(Accounting, lendings) == offsetof(Accounting, calibrations) + 64 * 16);
+static_assert(sizeof(Accounting) == offsetof(Accounting, lendings) + 40 * 1024 * 16 &&
+              sizeof(Lending) == 40);
+static_assert(offsetof(DeviceAccounting, lent) == 32 && offsetof(DeviceAccounting, imports) == 40);
 
 inline constexpr size_t kRegionSize = sizeof(Region);
 inline constexpr size_t kHamiFileSize = sizeof(HamiRegion) + 1;
@@ -278,8 +282,8 @@ inline constexpr int64_t kLocks = int64_t{1} << 32;
 // memory: bytes; cores: percent; 0 or none: no limit. Unknown keys are passed over.
 inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
 inline constexpr size_t kLimitsSize = 64 * 1024;  // at most
-// What a process does that finds no limits, or does not share the container's books: a file with
-// one word, "open" (it goes without the limits that it lacks), "closed" (it gets no memory) or
+// What a process does that finds no limits, or does not share the container's accounting: a file
+// with one word, "open" (it goes without the limits that it lacks), "closed" (it gets no memory) or
 // kAsBuilt. Without it that is as the library was built. One that was built closed takes this
 // file's "open" and the limits file on a read-only mount alone, where no program of the container
 // writes.
@@ -316,7 +320,7 @@ struct RegionImage {
   bool oversubscribe = false;
 };
 
-// A digest that is never 0, by which the books know a device (FNV-1a).
+// A digest that is never 0, by which the accounting knows a device (FNV-1a).
 inline uint64_t DeviceKey(const char* uuid) {
   uint64_t key = 0xcbf29ce484222325;
   for (; *uuid != '\0'; ++uuid) key = (key ^ static_cast<uint8_t>(*uuid)) * 0x100000001b3;
@@ -326,7 +330,7 @@ inline uint64_t DeviceKey(const char* uuid) {
 // Makes a region of kRegionSize zero bytes; the magic word comes last.
 inline void MakeRegion(const RegionImage& image, Region* region) {
   HamiRegion& hami = region->hami;
-  Books& books = region->books;
+  Accounting& accounting = region->accounting;
   hami.major = kHamiMajor;
   hami.minor = kHamiMinor;
   for (int i = 0; i < image.count && i < kMaxDevices; ++i) {
@@ -335,21 +339,21 @@ inline void MakeRegion(const RegionImage& image, Region* region) {
       hami.uuids[i][at] = device.uuid[at];
     }
     if (device.uuid[0] != '\0') {
-      books.devices[i].key = DeviceKey(hami.uuids[i]);
+      accounting.devices[i].key = DeviceKey(hami.uuids[i]);
       hami.device_num = static_cast<uint64_t>(i) + 1;
     }
-    books.devices[i].context = device.context;
+    accounting.devices[i].context = device.context;
     hami.limit[i] = device.bytes;
     hami.sm_limit[i] = device.cores == 0 || device.cores > 100 ? 100 : device.cores;
   }
   hami.utilization_switch = 1;
   hami.recent_kernel = 2;
   hami.priority = image.priority;
-  books.version = kBooksVersion;
-  books.size = sizeof(Books);
-  books.core_policy = image.core_policy;
-  books.oversubscribe = image.oversubscribe ? 1 : 0;
-  books.magic = kBooksMagic;
+  accounting.version = kAccountingVersion;
+  accounting.size = sizeof(Accounting);
+  accounting.core_policy = image.core_policy;
+  accounting.oversubscribe = image.oversubscribe ? 1 : 0;
+  accounting.magic = kAccountingMagic;
   // The semaphores of HAMi-core are free.
   hami.slot_semaphore[0] = 1;
   hami.init_semaphore[0] = 1;

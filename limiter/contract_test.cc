@@ -43,14 +43,14 @@ TEST(RegionImageTest, HamisMonitorFindsItsWordsAtItsOffsets) {
   EXPECT_EQ(At<int32_t>(bytes, 2008900), 1);
   EXPECT_EQ(At<int32_t>(bytes, 2008904), 2);
   EXPECT_EQ(At<int32_t>(bytes, 2008908), 0);
-  EXPECT_EQ(At<uint64_t>(bytes, kBooksOffset), kBooksMagic);
+  EXPECT_EQ(At<uint64_t>(bytes, kAccountingOffset), kAccountingMagic);
 }
 
 TEST(RegionImageTest, ADeviceThatNobodyNamedHasNoKeyAndIsNotCounted) {
   const RegionDevice devices[] = {{"", 1 << 20, 0}};
   const auto bytes = ImageOf({.devices = devices, .count = 1});
   EXPECT_EQ(At<uint64_t>(bytes, 56), 0u);
-  EXPECT_EQ(At<uint64_t>(bytes, kBooksOffset + offsetof(Books, devices) + 16), 0u);
+  EXPECT_EQ(At<uint64_t>(bytes, kAccountingOffset + offsetof(Accounting, devices) + 16), 0u);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench/limiter/bench.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/driver/cuda.h"
 
 namespace {

@@ -166,9 +166,9 @@ pid_t OwnSlots(const std::string& path, uint32_t count) {
       lock.l_start = tessera::limiter::kLocks + slot;
       lock.l_len = 1;
       if (fcntl(file, F_OFD_SETLK, &lock) != 0) _exit(1);
-      region->books.slots[slot].owner = static_cast<uint64_t>(getpid());
+      region->accounting.slots[slot].owner = static_cast<uint64_t>(getpid());
     }
-    region->books.slots_used = count + 1;
+    region->accounting.slots_used = count + 1;
     if (write(ready[1], "", 1) != 1) _exit(1);
     for (;;) pause();
   }

@@ -18,7 +18,7 @@ import (
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// holding is what one container has of one resource, in kubelet's books or in the agent's.
+// holding is what one container has of one resource, in kubelet's accounting or in the agent's.
 type holding struct {
 	Namespace, Pod, UID, Container, Resource string
 	Shares                                   []string
@@ -68,9 +68,9 @@ func listed(pods []*podresourcesv1.PodResources) []holding {
 	return all
 }
 
-// expectBooks waits until the ledger has just these holdings, and checks that kubelet lists the
+// expectAccounting waits until the ledger has just these holdings, and checks that kubelet lists the
 // same. Of those without a name, which are plain init containers, only kubelet's checkpoint tells.
-func (k *kubelet) expectBooks(a *agent, want ...holding) {
+func (k *kubelet) expectAccounting(a *agent, want ...holding) {
 	k.t.Helper()
 	eventually(k.t, func() error {
 		if got := a.ledger(); !reflect.DeepEqual(got, want) {
@@ -101,7 +101,7 @@ func twoResources(t *testing.T) (*kubelet, *agent) {
 }
 
 // admitThree admits a pod of two containers, one with a sidecar, and one of two resources.
-func admitThree(t *testing.T, k *kubelet) (pods [3]*v1.Pod, books []holding) {
+func admitThree(t *testing.T, k *kubelet) (pods [3]*v1.Pod, accounting []holding) {
 	t.Helper()
 	pods = [3]*v1.Pod{podOf("a-two", 2), podOf("b-sidecar", 1),
 		podWith("c-both", containerAsking("main", map[v1.ResourceName]int64{npu: 1, card: 2}))}
@@ -123,37 +123,37 @@ func admitThree(t *testing.T, k *kubelet) (pods [3]*v1.Pod, books []holding) {
 func TestTheLedgerIsKubeletsListOfPodsOfEveryKind(t *testing.T) {
 	k, a := twoResources(t)
 
-	pods, books := admitThree(t, k)
+	pods, accounting := admitThree(t, k)
 
-	k.expectBooks(a, books...)
+	k.expectAccounting(a, accounting...)
 	k.pods.remove(pods[1])
-	k.expectBooks(a, books[0], books[1], books[4], books[5])
+	k.expectAccounting(a, accounting[0], accounting[1], accounting[4], accounting[5])
 	k.pods.remove(pods[0])
 	k.pods.remove(pods[2])
-	k.expectBooks(a, []holding{}...)
+	k.expectAccounting(a, []holding{}...)
 }
 
 func TestTheLedgerDoesNotChangeWhenAHeldDeviceFailsAndHeals(t *testing.T) {
 	k, a := twoResources(t)
-	_, books := admitThree(t, k)
+	_, accounting := admitThree(t, k)
 
 	a.fault("fail", npu, "4")
 	k.waitFor("7 of 8")
-	k.expectBooks(a, books...)
+	k.expectAccounting(a, accounting...)
 
 	a.fault("heal", npu, "4")
 	k.waitFor("8 of 8")
-	k.expectBooks(a, books...)
+	k.expectAccounting(a, accounting...)
 }
 
 func TestARestartedAgentHasTheSameLedger(t *testing.T) {
 	k, a := twoResources(t)
-	_, books := admitThree(t, k)
+	_, accounting := admitThree(t, k)
 
 	a.kill()
 	a.start()
 
-	k.expectBooks(a, books...)
+	k.expectAccounting(a, accounting...)
 }
 
 func TestAnInitContainerIsInTheLedgerByItsPodsUID(t *testing.T) {
@@ -162,18 +162,18 @@ func TestAnInitContainerIsInTheLedgerByItsPodsUID(t *testing.T) {
 	pod.Spec.InitContainers = []v1.Container{containerOf("prepare", 3)}
 	must(t, k.admit(pod))
 
-	k.expectBooks(a,
+	k.expectAccounting(a,
 		holding{UID: string(pod.UID), Container: "prepare", Resource: npu, Shares: k.devices(pod, "prepare")},
 		holdingOf(pod, "main", npu, k.devices(pod, "main")...))
 
 	k.pods.remove(pod)
-	k.expectBooks(a, []holding{}...)
+	k.expectAccounting(a, []holding{}...)
 }
 
 func TestKubeletTellsOfEachPodWhatItLists(t *testing.T) {
 	k, a := twoResources(t)
-	pods, books := admitThree(t, k)
-	k.expectBooks(a, books...)
+	pods, accounting := admitThree(t, k)
+	k.expectAccounting(a, accounting...)
 
 	var got []holding
 	for _, pod := range pods {
@@ -182,10 +182,10 @@ func TestKubeletTellsOfEachPodWhatItLists(t *testing.T) {
 		must(t, err)
 		got = append(got, listed([]*podresourcesv1.PodResources{answer.PodResources})...)
 	}
-	for n := range books {
-		books[n].UID = ""
+	for n := range accounting {
+		accounting[n].UID = ""
 	}
-	equal(t, "what kubelet tells", got, books)
+	equal(t, "what kubelet tells", got, accounting)
 }
 
 // offered are the devices that the agent says it offers, with their NUMA nodes.

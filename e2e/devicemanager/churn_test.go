@@ -142,7 +142,7 @@ func (u *churn) admit(pod *v1.Pod) {
 	u.expectGets(pod)
 }
 
-// expectGets starts a pod's container, which must get what kubelet's books say.
+// expectGets starts a pod's container, which must get what kubelet's accounting say.
 func (u *churn) expectGets(pod *v1.Pod) {
 	options, err := u.k.startContainer(pod, pod.Spec.Containers[0])
 	want := visible(u.k.devices(pod, "main")...)

@@ -13,7 +13,7 @@ import (
 // resettable are NPUs that are reset before every container start.
 const resettable = npus + "      reset: before-start\n"
 
-// expectGets starts a container and checks that it gets what kubelet's books say.
+// expectGets starts a container and checks that it gets what kubelet's accounting say.
 func (k *kubelet) expectGets(pod *v1.Pod, container v1.Container) []string {
 	k.t.Helper()
 	ids := k.devices(pod, container.Name)

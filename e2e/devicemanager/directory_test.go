@@ -49,15 +49,15 @@ func discard(t *testing.T, directory string) {
 	must(t, os.RemoveAll(gone))
 }
 
-// replacePluginDirectory gives kubelet another directory of the same name, with its books.
+// replacePluginDirectory gives kubelet another directory of the same name, with its accounting.
 func replacePluginDirectory(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(pluginDirectory(), checkpointFile)
-	books, err := os.ReadFile(path)
+	accounting, err := os.ReadFile(path)
 	must(t, err)
 	discard(t, pluginDirectory())
 	must(t, os.Mkdir(pluginDirectory(), 0o750))
-	must(t, os.WriteFile(path, books, 0o600))
+	must(t, os.WriteFile(path, accounting, 0o600))
 }
 
 func TestAnAgentWhoseSocketWasRemovedRegistersWithAnother(t *testing.T) {

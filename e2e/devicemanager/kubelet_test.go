@@ -145,7 +145,7 @@ func (k *kubelet) startContainer(pod *v1.Pod, container v1.Container) (*devicema
 	return containerOptions(k.manager, pod, &container)
 }
 
-// devices are the NPUs that kubelet gave a container, in kubelet's own books.
+// devices are the NPUs that kubelet gave a container, in kubelet's own accounting.
 func (k *kubelet) devices(pod *v1.Pod, container string) []string {
 	return byNumber(k.devicesOf(npu, pod, container))
 }

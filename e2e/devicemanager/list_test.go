@@ -46,7 +46,7 @@ func Test60000DevicesAreServed(t *testing.T) {
 
 	pod, ids := startPod(t, k, "four", 4)
 	equal(t, "devices of a pod", ids, []string{"0", "1", "2", "4"})
-	k.expectBooks(a, holdingOf(pod, "main", npu, ids...))
+	k.expectAccounting(a, holdingOf(pod, "main", npu, ids...))
 }
 
 func TestTheLargestListThatFitsIsServedWithAllDevicesHealthyOrSick(t *testing.T) {

@@ -94,7 +94,7 @@ func visible(ids ...string) *devicemanager.DeviceRunContainerOptions {
 }
 
 // expectStarts starts a pod's main container and checks that it gets exactly the ids in kubelet's
-// books, which it returns.
+// accounting, which it returns.
 func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
 	t.Helper()
 	main := pod.Spec.Containers[0]

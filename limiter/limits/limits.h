@@ -27,7 +27,7 @@ struct Limits {
   bool oversubscribe = false;
   bool memory_by_driver = false;  // that refuses what is past the limit; here it is only shown
   bool core_policy_free = false;
-  bool closed = false;  // who has no limits, or does not share the books, gets no memory
+  bool closed = false;  // who has no limits, or does not share the accounting, gets no memory
   CorePolicy core_policy = CorePolicy::kDefault;
   int32_t priority = 0;
   int32_t log_level = 0;  // 0: not a word, which is so unless the environment asks for some

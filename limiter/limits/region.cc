@@ -23,7 +23,7 @@ struct Words {
     uint32_t size;
     CorePolicy core_policy;
     uint32_t oversubscribe;
-  } books;
+  } accounting;
 
   template <typename T>
   T At(size_t offset) const {
@@ -39,11 +39,12 @@ bool ReadWords(const char* path, Words* words) {
   const bool whole =
       ReadAt(file, 0, words->head, sizeof(words->head)) &&
       ReadAt(file, offsetof(HamiRegion, priority), &words->priority, sizeof(words->priority)) &&
-      ReadAt(file, kBooksOffset, &words->books, sizeof(words->books));
+      ReadAt(file, kAccountingOffset, &words->accounting, sizeof(words->accounting));
   close(file);
   return whole && words->At<int32_t>(offsetof(HamiRegion, magic)) == kHamiMagic &&
          words->At<int32_t>(offsetof(HamiRegion, major)) == kHamiMajor &&
-         words->books.magic == kBooksMagic && words->books.version == kBooksVersion;
+         words->accounting.magic == kAccountingMagic &&
+         words->accounting.version == kAccountingVersion;
 }
 
 bool IsRegionName(Text name) {
@@ -104,11 +105,11 @@ bool ReadLimitsOfRegion(const char* path, const Environment& environment, Limits
     device.cores = cores >= 100 ? 0 : static_cast<uint32_t>(cores);
     if (device.uuid[0] != '\0' || device.bytes != 0 || device.cores != 0) limits->count = i + 1;
   }
-  if (!environment.has_policy && words.books.core_policy <= CorePolicy::kDisable) {
-    limits->core_policy = words.books.core_policy;
+  if (!environment.has_policy && words.accounting.core_policy <= CorePolicy::kDisable) {
+    limits->core_policy = words.accounting.core_policy;
   }
   if (!environment.has_priority) limits->priority = words.priority;
-  limits->oversubscribe = limits->oversubscribe || words.books.oversubscribe != 0;
+  limits->oversubscribe = limits->oversubscribe || words.accounting.oversubscribe != 0;
   return true;
 }
 

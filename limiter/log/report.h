@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-#include "limiter/books/file.h"
+#include "limiter/accounting/file.h"
 #include "limiter/limits/limits.h"
 
 namespace tessera::limiter {
 
 // Once, when it is decided what holds for this process: what limits were found and where, what was
-// not understood, and why the container's books are not shared, if so.
+// not understood, and why the container's accounting is not shared, if so.
 void ReportLimits(const Limits& limits, Trouble trouble, int slot);
 
 // Memory was refused: so many bytes, while `used` of `limit` are held.

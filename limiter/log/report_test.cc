@@ -85,7 +85,7 @@ TEST(ReportTest, WhichVariableIsBrokenOrWasLeftOutIsSaid) {
             "error: memory is denied: CUDA_DEVICE_MEMORY_LIMIT_0: not a size: 'x'\n");
 }
 
-TEST(ReportTest, WhyTheBooksAreNotSharedIsSaid) {
+TEST(ReportTest, WhyTheAccountingAreNotSharedIsSaid) {
   Limits limits = Found(1);
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kForeign, -1); }),
             "error: memory is denied: /vgpu/a.cache: the region is something else; remove that "

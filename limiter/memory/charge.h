@@ -5,8 +5,8 @@
 
 #include <time.h>
 
-#include "limiter/books/books.h"
-#include "limiter/books/cancel.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/cancel.h"
 #include "limiter/driver/driver.h"
 #include "limiter/driver/relaxed.h"
 #include "limiter/memory/chunks.h"

@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "limiter/books/process_memory.h"
-#include "limiter/books/wide.h"
+#include "limiter/accounting/process_memory.h"
+#include "limiter/accounting/wide.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
 

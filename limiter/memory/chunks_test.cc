@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/memory/chunks.h"
 
-#include "limiter/books/container_test.h"
+#include "limiter/accounting/container_test.h"
 
 namespace tessera::limiter {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <atomic>
 
-#include "limiter/books/cancel.h"
-#include "limiter/books/mutex.h"
-#include "limiter/books/process_memory.h"
+#include "limiter/accounting/cancel.h"
+#include "limiter/accounting/mutex.h"
+#include "limiter/accounting/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contents.h"
 #include "limiter/memory/graph_places.h"

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "limiter/books/cancel.h"
+#include "limiter/accounting/cancel.h"
 #include "limiter/driver/driver.h"
 
 namespace tessera::limiter {

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "limiter/books/books.h"
-#include "limiter/books/cancel.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/cancel.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/nvml_order.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's devices in the books, by UUID: a device's number is the program's own affair
+// The driver's devices in the accounting, by UUID: a device's number is the program's own affair
 // (CUDA_VISIBLE_DEVICES), and the current device is not the one whose memory is freed. Any thread;
 // the driver is asked at first, and what it told is remembered; what it refused is asked again.
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace tessera::limiter {
 
-// As DeviceOf (books/books.h). -1 also where the driver has no such device, or is not initialised
-// yet: it gives nothing then.
+// As DeviceOf (accounting/accounting.h). -1 also where the driver has no such device, or is not
+// initialised yet: it gives nothing then.
 int PlaceOfDevice(CUdevice device);
 // -1: it is of no device.
 int DeviceOfLocation(const CUmemLocation& location);

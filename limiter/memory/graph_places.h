@@ -11,9 +11,9 @@
 
 namespace tessera::limiter {
 
-// A bit for each place of the books.
+// A bit for each place of the accounting.
 using PlaceBits = uint32_t;
-// It is of a device that is not limited: of none of the books' places.
+// It is of a device that is not limited: of none of the accounting' places.
 inline constexpr PlaceBits kNowhere = PlaceBits{1} << 31;
 
 // A context of a device is about to be made.

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "limiter/books/process_memory.h"
+#include "limiter/accounting/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/graph_nodes.h"
 #include "limiter/memory/graph_places.h"

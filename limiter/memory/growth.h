@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 
 namespace tessera::limiter {
 

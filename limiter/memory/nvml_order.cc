@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 #include "limiter/hook/loader.h"
 #include "limiter/log/kept_errno.h"
 

@@ -22,10 +22,10 @@ class OpenedNvml {
   bool is_open_ = false;
 };
 
-// Names all of NVML's devices to the books in NVML's order, once a process; those that the books
-// know keep their places. NVML has all of the container's, the driver only those that this process
-// may see (CUDA_VISIBLE_DEVICES), and in an order of its own. False: NVML does not tell, or is not
-// open.
+// Names all of NVML's devices to the accounting in NVML's order, once a process; those that the
+// accounting know keep their places. NVML has all of the container's, the driver only those that
+// this process may see (CUDA_VISIBLE_DEVICES), and in an order of its own. False: NVML does not
+// tell, or is not open.
 bool NameInOrderOfNvml();
 
 }  // namespace tessera::limiter

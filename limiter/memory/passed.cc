@@ -3,11 +3,11 @@
 
 #include <time.h>
 
-#include "limiter/books/books.h"
-#include "limiter/books/cancel.h"
-#include "limiter/books/lending.h"
-#include "limiter/books/slots.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/cancel.h"
+#include "limiter/accounting/lending.h"
+#include "limiter/accounting/slots.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/driver/relaxed.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/devices.h"
@@ -17,7 +17,7 @@ namespace {
 
 // Less shares a chunk of the driver's with others, which tells nothing.
 constexpr uint64_t kMeasurable = uint64_t{2} << 20;
-// For so long card and books are compared: neighbours take and give back what they like.
+// For so long card and accounting are compared: neighbours take and give back what they like.
 constexpr uint64_t kBalanced = 100'000'000;  // ns
 // Each failure means that something else was counted meanwhile.
 constexpr int kAttempts = 100;
@@ -32,14 +32,14 @@ void Store(uint64_t* word, uint64_t value) {
 bool IsCounted(int place) {
   return TheRegion() != nullptr && place >= 0 && place < kMaxDevices;
 }
-Books* TheBooks() {
-  return &TheRegion()->books;
+Accounting* TheAccounting() {
+  return &TheRegion()->accounting;
 }
 uint32_t Slot() {
   return static_cast<uint32_t>(OwnSlot());
 }
 Lending* Own(int place) {
-  return &TheBooks()->lendings[Slot()][place];
+  return &TheAccounting()->lendings[Slot()][place];
 }
 int64_t Less(uint64_t bytes) {
   return -static_cast<int64_t>(UnitsOf(bytes));
@@ -61,14 +61,14 @@ uint64_t FreeOf(CUdevice device) {
 }
 
 // What is free and what is counted, together; alone: nothing else of the kind is under way.
-void NoteBalance(DeviceBooks* books, uint64_t balance, uint64_t now, bool is_alone) {
-  const bool is_fresh = Load(books->balance_at) + kBalanced > now;
-  if (!is_alone && is_fresh && Load(books->balance) <= balance) return;
-  Store(&books->balance, balance);
-  Store(&books->balance_at, now);
+void NoteBalance(DeviceAccounting* accounting, uint64_t balance, uint64_t now, bool is_alone) {
+  const bool is_fresh = Load(accounting->balance_at) + kBalanced > now;
+  if (!is_alone && is_fresh && Load(accounting->balance) <= balance) return;
+  Store(&accounting->balance, balance);
+  Store(&accounting->balance_at, now);
 }
 
-// The dead hold nothing in the books, and the driver has given back what they had.
+// The dead hold nothing in the accounting, and the driver has given back what they had.
 void AwaitTheDead() {
   ReapAll();
   for (int i = 0; i < 80 && ReapedLately(); ++i) {
@@ -81,7 +81,7 @@ void AwaitTheDead() {
 // What was not lent of it is free.
 void ReleaseRest(int place, uint64_t bytes, uint64_t lent) {
   const uint64_t units = UnitsOf(bytes);
-  if (units > lent) Move(TheBooks(), place, Slot(), -static_cast<int64_t>(units - lent), 0);
+  if (units > lent) Move(TheAccounting(), place, Slot(), -static_cast<int64_t>(units - lent), 0);
 }
 
 }  // namespace
@@ -92,24 +92,24 @@ void NoteExported(int place, uint64_t bytes) {
 
 void BeginImport(int place) {
   if (!IsCounted(place)) return;
-  AddTo(&TheBooks()->devices[place].imports, uint64_t{1});
+  AddTo(&TheAccounting()->devices[place].imports, uint64_t{1});
   AddTo(&Own(place)->unsized, 1u);
 }
 
 void EndImport(int place) {
   if (!IsCounted(place)) return;
   TakeFrom(&Own(place)->unsized, 1u);
-  if (LentOf(*TheBooks(), place) != 0) SettleLent(TheBooks(), place);
+  if (LentOf(*TheAccounting(), place) != 0) SettleLent(TheAccounting(), place);
 }
 
 bool NoteImported(int place, uint64_t bytes) {
   if (TheRegion() == nullptr) return true;
   if (!IsCounted(place) || bytes > kMaxBytes) return false;
   uint64_t* const imported = &Own(place)->imported;
-  AddTo(&TheBooks()->devices[place].imports, uint64_t{1});
+  AddTo(&TheAccounting()->devices[place].imports, uint64_t{1});
   AddTo(imported, bytes);
   const uint64_t all = __atomic_load_n(imported, __ATOMIC_ACQUIRE);
-  if (all <= kMaxBytes && UnitsOf(all) <= Known(*TheBooks(), place)) return true;
+  if (all <= kMaxBytes && UnitsOf(all) <= Known(*TheAccounting(), place)) return true;
   TakeFrom(imported, bytes);
   return false;
 }
@@ -120,45 +120,46 @@ void MemoryRelease::Begin() {
   if (device_ < 0) return;
   AwaitTheDead();
   begun_ = Now();
-  const Books& books = *TheBooks();
+  const Accounting& accounting = *TheAccounting();
   AddTo(&Own(place_)->parting, 1u);
-  const bool was_alone = Partings(books, place_) == 1;
+  const bool was_alone = Partings(accounting, place_) == 1;
   TotalWord now{};
   for (int i = 0; i < kAttempts; ++i) {
-    now = TotalNow(books, place_);
+    now = TotalNow(accounting, place_);
     free_ = FreeOf(device_);
     used_ = AmountOf(now) * kUnit;
-    if (IsStill(now, books, place_)) break;
+    if (IsStill(now, accounting, place_)) break;
   }
   if (free_ == 0) return TakeFrom(&Own(place_)->parting, 1u);
   // Another one that freed memory and has not said so yet makes it too much, so the least is right.
-  const bool is_alone = was_alone && Partings(books, place_) == 1 && !IsDoubtful(books, place_) &&
-                        IsStill(now, books, place_);
-  NoteBalance(&TheBooks()->devices[place_], free_ + used_, begun_, is_alone);
+  const bool is_alone = was_alone && Partings(accounting, place_) == 1 &&
+                        !IsDoubtful(accounting, place_) && IsStill(now, accounting, place_);
+  NoteBalance(&TheAccounting()->devices[place_], free_ + used_, begun_, is_alone);
 }
 
 void MemoryRelease::End() const {
   if (!IsCounted(place_)) return;
-  Books* const books = TheBooks();
-  DeviceBooks* const device = &books->devices[place_];
+  Accounting* const accounting = TheAccounting();
+  DeviceAccounting* const device = &accounting->devices[place_];
   TakeFrom(&Own(place_)->parting, 1u);
   uint64_t doubtful = 0;
   for (int i = 0; i < kAttempts; ++i) {
-    if (Partings(*books, place_) != 0 || !CanTell()) return;
-    const TotalWord now = TotalNow(*books, place_);
+    if (Partings(*accounting, place_) != 0 || !CanTell()) return;
+    const TotalWord now = TotalNow(*accounting, place_);
     const uint64_t card_free = FreeOf(device_);
     if (card_free == 0) return;
     const uint64_t balance = card_free + AmountOf(now) * kUnit;
-    if (Partings(*books, place_) != 0 || !IsStill(now, *books, place_)) continue;
+    if (Partings(*accounting, place_) != 0 || !IsStill(now, *accounting, place_)) continue;
     const bool is_fresh = Load(device->balance_at) + kBalanced > Now();
     const uint64_t before = Load(device->balance);
-    doubtful += TakeDoubtful(books, place_);
+    doubtful += TakeDoubtful(accounting, place_);
     const uint64_t more = balance > before ? (balance - before) / kUnit : 0;
     const uint64_t free = more < doubtful ? more : doubtful;
-    if (!is_fresh || free == 0 || LentOf(*books, place_) == 0) {
+    if (!is_fresh || free == 0 || LentOf(*accounting, place_) == 0) {
       return NoteBalance(device, balance, Now(), true);
     }
-    if (MoveSince(now, books, place_, kLentSlot, -static_cast<int64_t>(free))) doubtful -= free;
+    if (MoveSince(now, accounting, place_, kLentSlot, -static_cast<int64_t>(free)))
+      doubtful -= free;
   }
 }
 
@@ -178,11 +179,11 @@ uint64_t MemoryRelease::Given(const TotalWord& now) const {
 
 // False: something was counted meanwhile.
 bool MemoryRelease::TryGiveUp(const TotalWord& now, uint64_t bytes, SharedBy by) const {
-  Books* const books = TheBooks();
-  if (Given(now) >= bytes) return MoveSince(now, books, place_, Slot(), Less(bytes));
+  Accounting* const accounting = TheAccounting();
+  if (Given(now) >= bytes) return MoveSince(now, accounting, place_, Slot(), Less(bytes));
   if (by == SharedBy::kDescriptor) AddTo(&Own(place_)->kept, bytes);
-  const uint64_t lent = Lendable(*books, place_, UnitsOf(bytes), kLentSlot);
-  if (LendSince(now, books, place_, Slot(), lent)) {
+  const uint64_t lent = Lendable(*accounting, place_, UnitsOf(bytes), kLentSlot);
+  if (LendSince(now, accounting, place_, Slot(), lent)) {
     AddTo(&Own(place_)->doubtful, lent * kUnit);
     ReleaseRest(place_, bytes, lent);
     return true;
@@ -195,11 +196,11 @@ void MemoryRelease::GiveUp(uint64_t bytes, SharedBy by) const {
   if (!IsCounted(place_)) return;
   bool is_done = false;
   for (int i = 0; i < kAttempts && !is_done && bytes >= kMeasurable && CanTell(); ++i) {
-    is_done = TryGiveUp(TotalNow(*TheBooks(), place_), bytes, by);
+    is_done = TryGiveUp(TotalNow(*TheAccounting(), place_), bytes, by);
   }
   if (!is_done) {
     if (by == SharedBy::kDescriptor) AddTo(&Own(place_)->kept, bytes);
-    ReleaseRest(place_, bytes, Lend(TheBooks(), place_, Slot(), UnitsOf(bytes), kLentSlot));
+    ReleaseRest(place_, bytes, Lend(TheAccounting(), place_, Slot(), UnitsOf(bytes), kLentSlot));
   }
   Mirror(TheRegion(), Slot(), place_);
   TakeFrom(&Own(place_)->exported, bytes);
@@ -208,23 +209,23 @@ void MemoryRelease::GiveUp(uint64_t bytes, SharedBy by) const {
 void MemoryRelease::GiveBack(uint64_t bytes) const {
   if (!IsCounted(place_)) return;
   for (int i = 0; i < kAttempts && CanTell(); ++i) {
-    const TotalWord now = TotalNow(*TheBooks(), place_);
+    const TotalWord now = TotalNow(*TheAccounting(), place_);
     const uint64_t given = Given(now);
     const uint64_t back = bytes == 0 ? given : given >= bytes ? bytes : 0;
     // Even where nothing is: who measures at this moment is to measure again.
-    if (!MoveSince(now, TheBooks(), place_, kLentSlot, Less(back))) continue;
+    if (!MoveSince(now, TheAccounting(), place_, kLentSlot, Less(back))) continue;
     if (back == 0) AddTo(&Own(place_)->doubtful, bytes);
     break;
   }
   if (bytes == 0) return EndImport(place_);
   TakeFrom(&Own(place_)->imported, bytes);
-  SettleLent(TheBooks(), place_);
+  SettleLent(TheAccounting(), place_);
 }
 
 uint64_t LendOfPool(int place, uint64_t bytes) {
   if (!IsCounted(place)) return 0;
   TakeFrom(&Own(place)->exported, bytes);
-  return Lend(TheBooks(), place, Slot(), UnitsOf(bytes), kLentSlot) * kUnit;
+  return Lend(TheAccounting(), place, Slot(), UnitsOf(bytes), kLentSlot) * kUnit;
 }
 
 }  // namespace tessera::limiter

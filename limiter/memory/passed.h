@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that this process handed to others, and what it has of theirs (books/lending.h). Only the
-// card tells whether somebody still has what this process gives up: what is free of it is asked for
-// before and after the driver's call. Any thread.
+// Memory that this process handed to others, and what it has of theirs (accounting/lending.h). Only
+// the card tells whether somebody still has what this process gives up: what is free of it is asked
+// for before and after the driver's call. Any thread.
 #pragma once
 
 #include <cstdint>
 
-#include "limiter/books/counters.h"
+#include "limiter/accounting/counters.h"
 #include "limiter/driver/cuda.h"
 
 namespace tessera::limiter {
@@ -25,10 +25,10 @@ void EndImport(int place);
 bool NoteImported(int place, uint64_t bytes);
 
 // Around a driver's call that gives memory up: what is measured is the card as it stood when this
-// was made. What else the call gave back is to be released in the books before it is asked.
+// was made. What else the call gave back is to be released in the accounting before it is asked.
 // Several of a container may be under way at once, of which one sees what another one freed. So the
-// last of them looks whether the card and the books agree again as they did before: what is lent,
-// and too much, is free.
+// last of them looks whether the card and the accounting agree again as they did before: what is
+// lent, and too much, is free.
 class MemoryRelease {
  public:
   // is_seen: the card is asked. What goes at a time that nobody knows may be had by others.
@@ -53,7 +53,7 @@ class MemoryRelease {
   void Begin();
   void End() const;
   bool CanTell() const;
-  // Bytes that came to be free, beyond what the container gave back in its books by then.
+  // Bytes that came to be free, beyond what the container gave back in its accounting by then.
   uint64_t Given(const TotalWord& now) const;
   bool TryGiveUp(const TotalWord& now, uint64_t bytes, SharedBy by) const;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/memory/pool_ends.h"
 
-#include "limiter/books/books.h"
-#include "limiter/books/cancel.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/cancel.h"
 #include "limiter/driver/driver.h"
 #include "limiter/driver/relaxed.h"
 #include "limiter/memory/devices.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/memory/pools.h"
 
-#include "limiter/books/process_memory.h"
+#include "limiter/accounting/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/growth.h"
 #include "limiter/memory/opened.h"

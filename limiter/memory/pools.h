@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "limiter/books/mutex.h"
+#include "limiter/accounting/mutex.h"
 #include "limiter/driver/cuda.h"
 
 namespace tessera::limiter {

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "limiter/books/cancel.h"
-#include "limiter/books/mutex.h"
-#include "limiter/books/process_memory.h"
+#include "limiter/accounting/cancel.h"
+#include "limiter/accounting/mutex.h"
+#include "limiter/accounting/process_memory.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/virtual.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "limiter/books/process_memory.h"
+#include "limiter/accounting/process_memory.h"
 
 namespace tessera::limiter {
 namespace {

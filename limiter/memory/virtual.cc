@@ -4,9 +4,9 @@
 // have then; what was imported is counted for who made it, else here as far as it is mapped.
 #include "limiter/memory/virtual.h"
 
-#include "limiter/books/cancel.h"
-#include "limiter/books/mutex.h"
-#include "limiter/books/process_memory.h"
+#include "limiter/accounting/cancel.h"
+#include "limiter/accounting/mutex.h"
+#include "limiter/accounting/process_memory.h"
 #include "limiter/memory/charge.h"
 #include "limiter/memory/opened.h"
 

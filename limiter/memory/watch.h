@@ -4,8 +4,8 @@
 // not known, so it is asked for around single calls alone.
 #pragma once
 
-#include "limiter/books/books.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/memory/devices.h"
 
 namespace tessera::limiter {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/bucket.h"
 
-#include "limiter/books/wide.h"
+#include "limiter/accounting/wide.h"
 
 namespace tessera::limiter {
 namespace {
@@ -46,62 +46,63 @@ int64_t LeftAfter(int64_t left, int64_t taken) {
   return rest < kMostOwed ? rest : kMostOwed;
 }
 
-bool Swap(TimeBooks* books, const TotalWord& seen, const Bucket& bucket) {
+bool Swap(TimeAccounting* accounting, const TotalWord& seen, const Bucket& bucket) {
   constexpr uint64_t kMask = (uint64_t{1} << kLeftBits) - 1;
   return CompareAndSwap(
-      &books->bucket, seen,
+      &accounting->bucket, seen,
       {(static_cast<uint64_t>(bucket.left) & kMask) | bucket.mark << kLeftBits, bucket.filled_at});
 }
 
 }  // namespace
 
-uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost, int64_t saved) {
+uint64_t Take(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_t cost,
+              int64_t saved) {
   for (;;) {
-    const TotalWord seen = Read(books->bucket);
+    const TotalWord seen = Read(accounting->bucket);
     Bucket bucket = Filled(seen, now, percent, MostSaved(cost) + saved);
     if (bucket.left < 0) {
       // Of another boot: it is to fill from now on.
-      if (bucket.filled_at < seen.high && !Swap(books, seen, bucket)) continue;
+      if (bucket.filled_at < seen.high && !Swap(accounting, seen, bucket)) continue;
       return static_cast<uint64_t>(-bucket.left) * 100 / percent + 1;
     }
     bucket.left = LeftAfter(bucket.left, cost);
-    if (!Swap(books, seen, bucket)) continue;
-    __atomic_fetch_add(&books->used, static_cast<uint64_t>(cost), __ATOMIC_RELAXED);
+    if (!Swap(accounting, seen, bucket)) continue;
+    __atomic_fetch_add(&accounting->used, static_cast<uint64_t>(cost), __ATOMIC_RELAXED);
     return 0;
   }
 }
 
-void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int64_t cost,
+void Correct(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_t more, int64_t cost,
              int64_t saved) {
   for (;;) {
-    const TotalWord seen = Read(books->bucket);
+    const TotalWord seen = Read(accounting->bucket);
     Bucket bucket = Filled(seen, now, percent, MostSaved(cost) + saved);
     bucket.left = LeftAfter(bucket.left, more);
-    if (!Swap(books, seen, bucket)) continue;
-    __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
+    if (!Swap(accounting, seen, bucket)) continue;
+    __atomic_fetch_add(&accounting->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
     return;
   }
 }
 
-bool CorrectOnce(TimeBooks* books, const TotalWord& seen, uint64_t since, uint32_t percent,
-                 int64_t more, uint64_t mark) {
+bool CorrectOnce(TimeAccounting* accounting, const TotalWord& seen, uint64_t since,
+                 uint32_t percent, int64_t more, uint64_t mark) {
   Bucket bucket = Filled(seen, since > seen.high ? since : seen.high, percent, kBurst);
   bucket.left = LeftAfter(bucket.left, more);
   bucket.mark = mark;
-  if (!Swap(books, seen, bucket)) return false;
-  __atomic_fetch_add(&books->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
+  if (!Swap(accounting, seen, bucket)) return false;
+  __atomic_fetch_add(&accounting->used, static_cast<uint64_t>(more), __ATOMIC_RELAXED);
   return true;
 }
 
-uint64_t NewlyBusy(TimeBooks* books, uint64_t now, uint64_t start, uint64_t end) {
+uint64_t NewlyBusy(TimeAccounting* accounting, uint64_t now, uint64_t start, uint64_t end) {
   if (end > now) end = now;
-  uint64_t seen = __atomic_load_n(&books->busy_end, __ATOMIC_RELAXED);
+  uint64_t seen = __atomic_load_n(&accounting->busy_end, __ATOMIC_RELAXED);
   for (;;) {
     // Nobody can have measured what is yet to come: it is of another boot.
     const uint64_t charged = seen > now + kAhead ? 0 : seen;
     const uint64_t from = start > charged ? start : charged;
     if (end <= from) return 0;
-    if (__atomic_compare_exchange_n(&books->busy_end, &seen, end, false, __ATOMIC_RELAXED,
+    if (__atomic_compare_exchange_n(&accounting->busy_end, &seen, end, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED)) {
       return end - from;
     }

@@ -30,20 +30,21 @@ static_assert(kMostOwed < int64_t{1} << (kLeftBits - 1));
 // Takes `cost` if nothing is owed, and counts it as used; it may be more than there is, and is then
 // owed. Else the ns until nothing is. `now`: of the monotonic clock; percent: 1 to 99; `saved`: so
 // much more may be saved up.
-uint64_t Take(TimeBooks* books, uint64_t now, uint32_t percent, int64_t cost, int64_t saved = 0);
+uint64_t Take(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_t cost,
+              int64_t saved = 0);
 
 // What ran cost so much more than `cost`, which was taken, or less.
-void Correct(TimeBooks* books, uint64_t now, uint32_t percent, int64_t more, int64_t cost = 0,
-             int64_t saved = 0);
+void Correct(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_t more,
+             int64_t cost = 0, int64_t saved = 0);
 
 // As Correct(), of what began at `since`, and the mark of it is left: both, or neither. False: the
 // bucket is not as it was seen any more.
-bool CorrectOnce(TimeBooks* books, const TotalWord& seen, uint64_t since, uint32_t percent,
-                 int64_t more, uint64_t mark);
+bool CorrectOnce(TimeAccounting* accounting, const TotalWord& seen, uint64_t since,
+                 uint32_t percent, int64_t more, uint64_t mark);
 
 // ns of an interval in which the device was busy, without those that another one had already: what
 // runs at the same time, or waits for the other, is charged once. The interval is of the monotonic
 // clock and lies before `now`.
-uint64_t NewlyBusy(TimeBooks* books, uint64_t now, uint64_t start, uint64_t end);
+uint64_t NewlyBusy(TimeAccounting* accounting, uint64_t now, uint64_t start, uint64_t end);
 
 }  // namespace tessera::limiter

@@ -31,14 +31,14 @@ bool IsShort(const Measurement& measured) {
 // cannot be told from who waits for a neighbour, so that only without those it is known who must
 // have had what is not charged.
 int64_t AmongSiblings(const Measurement& measured, Company company, uint64_t busy, uint64_t own,
-                      ContainerProcesses* processes, const TimeBooks& books) {
+                      ContainerProcesses* processes, const TimeAccounting& accounting) {
   Cost* const cost = measured.cost;
   const bool is_short = IsShort(measured);
   cost->Learn(measured.end - measured.start, busy, is_short ? Company::kSiblings : Company::kNone);
   const uint64_t charged = is_short ? cost->ns() : busy;
   if (company != Company::kNone) return static_cast<int64_t>(charged);
   const uint64_t waited = own > charged ? (own - charged) * measured.weight.waits : 0;
-  return static_cast<int64_t>(charged + processes->Unexplained(books, waited)) +
+  return static_cast<int64_t>(charged + processes->Unexplained(accounting, waited)) +
          ForOthers(measured, charged);
 }
 
@@ -46,35 +46,35 @@ int64_t AmongSiblings(const Measurement& measured, Company company, uint64_t bus
 // for neighbours: what is not charged to who waited is charged to whom it waited for, if that is a
 // sibling.
 int64_t Charged(const Measurement& measured, Company company, bool is_shared, View* view,
-                const ChargeBooks& books, uint64_t now) {
+                const ChargeAccounting& accounting, uint64_t now) {
   Cost* const cost = measured.cost;
-  const uint64_t newly = NewlyBusy(books.times, now, measured.start, measured.end);
+  const uint64_t newly = NewlyBusy(accounting.times, now, measured.start, measured.end);
   const uint64_t own = view->busy.Newly(measured.start, measured.end < now ? measured.end : now);
   if (is_shared && company == Company::kUnknown && !IsShort(measured)) {
     company = Company::kNeighbours;
   }
   if (is_shared && company != Company::kNeighbours) {
-    return AmongSiblings(measured, company, newly, own, &view->processes, *books.times);
+    return AmongSiblings(measured, company, newly, own, &view->processes, *accounting.times);
   }
   const uint64_t busy = is_shared ? newly : own;
   // What it took then is nothing of what such runs take beside others.
-  if (!Calibrate(measured, own, now, books.calibration)) {
+  if (!Calibrate(measured, own, now, accounting.calibration)) {
     cost->Learn(measured.end - measured.start, busy, company);
   }
   if (cost->waits()) {
     const SoloRun run{busy, cost->ns(), measured.weight, measured.held_up};
-    return static_cast<int64_t>(ChargeSoloRun(books.times, run));
+    return static_cast<int64_t>(ChargeSoloRun(accounting.times, run));
   }
   return static_cast<int64_t>(busy) + (company == Company::kNone ? ForOthers(measured, busy) : 0);
 }
 
 }  // namespace
 
-int64_t ChargeOf(const Measurement& measured, bool is_shared, View* view, const ChargeBooks& books,
-                 uint64_t now) {
-  const Company company = view->neighbours.ReadCompany(*books.times, now);
-  return Charged(measured, company, is_shared, view, books, now) +
-         static_cast<int64_t>(SettleWaited(books.times, company));
+int64_t ChargeOf(const Measurement& measured, bool is_shared, View* view,
+                 const ChargeAccounting& accounting, uint64_t now) {
+  const Company company = view->neighbours.ReadCompany(*accounting.times, now);
+  return Charged(measured, company, is_shared, view, accounting, now) +
+         static_cast<int64_t>(SettleWaited(accounting.times, company));
 }
 
 }  // namespace tessera::limiter

@@ -26,13 +26,13 @@ struct View {
 };
 
 // Of a device in the region.
-struct ChargeBooks {
-  TimeBooks* times;
-  CalibrationBooks* calibration;
+struct ChargeAccounting {
+  TimeAccounting* times;
+  CalibrationAccounting* calibration;
 };
 
 // ns, and the run is learned from. `is_shared`: there are other processes.
-int64_t ChargeOf(const Measurement& measured, bool is_shared, View* view, const ChargeBooks& books,
-                 uint64_t now);
+int64_t ChargeOf(const Measurement& measured, bool is_shared, View* view,
+                 const ChargeAccounting& accounting, uint64_t now);
 
 }  // namespace tessera::limiter

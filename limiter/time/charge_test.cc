@@ -14,25 +14,26 @@ class ChargeTest : public testing::Test {
  protected:
   // The agent has said for a while that no other container has the device.
   ChargeTest() {
-    books_.others = 1;
+    accounting_.others = 1;
     Tell();
-    for (View* view : {&own_, &sibling_}) view->neighbours.ReadCompany(books_, now_);
+    for (View* view : {&own_, &sibling_}) view->neighbours.ReadCompany(accounting_, now_);
     now_ += 1'500 * kMs;
     Tell();
   }
-  void Tell() { books_.others_at = now_; }
+  void Tell() { accounting_.others_at = now_; }
   // As the meter does it.
   int64_t Charge(View* view, Cost* cost, uint64_t start, uint64_t end, int64_t taken = 0,
                  uint32_t stands_for = 1, bool is_shared = true) {
     const Measurement measured{cost, 0, {stands_for, stands_for}, taken, start, end, 0};
-    const int64_t charged = ChargeOf(measured, is_shared, view, {&books_, &calibration_}, now_);
-    Correct(&books_, now_, 30, charged);
+    const int64_t charged =
+        ChargeOf(measured, is_shared, view, {&accounting_, &calibration_}, now_);
+    Correct(&accounting_, now_, 30, charged);
     view->processes.NoteOwn(charged);
     return charged;
   }
 
-  TimeBooks books_{};
-  CalibrationBooks calibration_{};
+  TimeAccounting accounting_{};
+  CalibrationAccounting calibration_{};
   View own_{}, sibling_{};
   Cost long_{}, short_{};
   uint64_t now_ = 1'000'000 * kMs;
@@ -65,7 +66,7 @@ TEST_F(ChargeTest, WhoWaitsForASiblingIsNotChargedForIt) {
 
 // Without the agent, one of every three runs has a neighbour's before it.
 TEST_F(ChargeTest, WhoHasASiblingAndWaitsForANeighbourIsNotChargedForIt) {
-  books_.others_at = 0;
+  accounting_.others_at = 0;
   int64_t own = 0;
   for (int i = 0; i < 900; ++i) {
     const uint64_t from = now_;
@@ -77,7 +78,7 @@ TEST_F(ChargeTest, WhoHasASiblingAndWaitsForANeighbourIsNotChargedForIt) {
 }
 
 TEST_F(ChargeTest, WithoutTheAgentSiblingsThatWaitForEachOtherAreChargedWhatTheyHadTogether) {
-  books_.others_at = 0;
+  accounting_.others_at = 0;
   int64_t own = 0;
   for (int i = 0; i < 900; ++i) {
     const uint64_t from = now_;
@@ -109,7 +110,7 @@ TEST_F(ChargeTest, ARunThatTakesTurnsWithANeighbourIsChargedWhatItTakesAlone) {
   const auto run = [&](uint64_t ms) {
     const uint64_t from = now_;
     now_ += ms * kMs;
-    books_.others += ms * kMs / 2;
+    accounting_.others += ms * kMs / 2;
     Tell();
     return Charge(&own_, &long_, from, now_, 0, 1, false);
   };

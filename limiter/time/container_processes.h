@@ -18,8 +18,8 @@ class ContainerProcesses {
   void NoteOwn(int64_t ns) { own_.fetch_add(ns, std::memory_order_relaxed); }
 
   // What is to be charged of what was not. One thread at a time.
-  uint64_t Unexplained(const TimeBooks& books, uint64_t ns) {
-    const uint64_t used = __atomic_load_n(&books.used, __ATOMIC_RELAXED);
+  uint64_t Unexplained(const TimeAccounting& accounting, uint64_t ns) {
+    const uint64_t used = __atomic_load_n(&accounting.used, __ATOMIC_RELAXED);
     const int64_t had = static_cast<int64_t>(used) - own_.load(std::memory_order_relaxed);
     if (!has_looked_) had_ = had;
     has_looked_ = true;

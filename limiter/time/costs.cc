@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/costs.h"
 
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/contract.h"
 
 namespace tessera::limiter {

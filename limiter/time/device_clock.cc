@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/device_clock.h"
 
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/driver/driver.h"
 
 namespace tessera::limiter {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/in_flight.h"
 
-#include "limiter/books/ticks.h"
-#include "limiter/books/wide.h"
+#include "limiter/accounting/ticks.h"
+#include "limiter/accounting/wide.h"
 #include "limiter/time/bucket.h"
 
 namespace tessera::limiter {
@@ -13,7 +13,7 @@ constexpr int kSlotBits = 10;
 constexpr uint64_t kSinceMask = (uint64_t{1} << (64 - kLeftBits - kSlotBits)) - 1;
 static_assert(1 << kSlotBits == kMaxSlots);
 
-// Each failure means that somebody else succeeded, in books that are some.
+// Each failure means that somebody else succeeded, in accounting that is whole.
 constexpr int kAttempts = 1 << 16;
 
 uint64_t MarkOf(uint32_t slot, uint64_t since) {
@@ -27,7 +27,7 @@ uint64_t SinceOf(const InFlight& in_flight) {
 // Ends the flight that a bucket says was charged, if who charged it did not come to that.
 void Complete(Region* region, int place, const TotalWord& bucket) {
   const auto slot = static_cast<uint32_t>(MarkIn(bucket) % kMaxSlots);
-  uint64_t* const since = &region->books.in_flight[slot][place].since;
+  uint64_t* const since = &region->accounting.in_flight[slot][place].since;
   uint64_t seen = __atomic_load_n(since, __ATOMIC_ACQUIRE);
   if (seen == 0 || MarkOf(slot, seen) != MarkIn(bucket)) return;
   __atomic_compare_exchange_n(since, &seen, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -50,10 +50,10 @@ int64_t MoreOf(const InFlight& in_flight, uint64_t since, uint64_t busy_end, uin
 
 // Of all that is in flight: then everything until now is charged. What began before it is charged
 // when that is measured, or at its end, from there on.
-bool IsFirst(const Books& books, int place, uint64_t since) {
-  const uint32_t used = __atomic_load_n(&books.slots_used, __ATOMIC_RELAXED);
+bool IsFirst(const Accounting& accounting, int place, uint64_t since) {
+  const uint32_t used = __atomic_load_n(&accounting.slots_used, __ATOMIC_RELAXED);
   for (uint32_t slot = 0; slot < used && slot < kMaxSlots; ++slot) {
-    const uint64_t other = SinceOf(books.in_flight[slot][place]);
+    const uint64_t other = SinceOf(accounting.in_flight[slot][place]);
     if (other != 0 && other < since) return false;
   }
   return true;
@@ -69,20 +69,20 @@ void RaiseTo(uint64_t* word, uint64_t seen, uint64_t value) {
 }  // namespace
 
 void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now, uint64_t began) {
-  TimeBooks* const books = &region->books.times[place];
-  InFlight* const in_flight = &region->books.in_flight[slot][place];
+  TimeAccounting* const accounting = &region->accounting.times[place];
+  InFlight* const in_flight = &region->accounting.in_flight[slot][place];
   for (int i = 0; i < kAttempts && SinceOf(*in_flight) != 0; ++i) {
-    const TotalWord seen = Read(books->bucket);
+    const TotalWord seen = Read(accounting->bucket);
     Complete(region, place, seen);
     const uint64_t since = SinceOf(*in_flight);
     if (since == 0 || since < began) break;
     if (since > now) break;  // what is yet to begin is of another boot
-    const uint64_t busy_end = __atomic_load_n(&books->busy_end, __ATOMIC_RELAXED);
+    const uint64_t busy_end = __atomic_load_n(&accounting->busy_end, __ATOMIC_RELAXED);
     const int64_t more = MoreOf(*in_flight, since, busy_end, now);
     const uint32_t percent = PercentOf(*region, place);
-    if (!CorrectOnce(books, seen, since, percent, more, MarkOf(slot, since))) continue;
-    if (IsFirst(region->books, place, since)) RaiseTo(&books->busy_end, busy_end, now);
-    Complete(region, place, Read(books->bucket));
+    if (!CorrectOnce(accounting, seen, since, percent, more, MarkOf(slot, since))) continue;
+    if (IsFirst(region->accounting, place, since)) RaiseTo(&accounting->busy_end, busy_end, now);
+    Complete(region, place, Read(accounting->bucket));
   }
   __atomic_store_n(&in_flight->since, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&in_flight->taken, 0, __ATOMIC_RELAXED);

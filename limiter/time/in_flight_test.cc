@@ -19,18 +19,18 @@ class ChargeEndTest : public testing::Test {
  protected:
   ChargeEndTest() {
     region_->hami.sm_limit[0] = 50;
-    region_->books.times[0].bucket = {0, kNow - 1'000 * kMs};
+    region_->accounting.times[0].bucket = {0, kNow - 1'000 * kMs};
   }
-  TimeBooks& books() { return region_->books.times[0]; }
-  InFlight& InFlightOf(uint32_t slot) { return region_->books.in_flight[slot][0]; }
+  TimeAccounting& accounting() { return region_->accounting.times[0]; }
+  InFlight& InFlightOf(uint32_t slot) { return region_->accounting.in_flight[slot][0]; }
   // ns that the end of a process of this flight is charged.
   int64_t Charged(const InFlight& in_flight, uint32_t slot = 7) {
-    books().bucket = {0, kNow};
+    accounting().bucket = {0, kNow};
     InFlightOf(slot) = in_flight;
     ChargeEnd(region_.get(), slot, 0, kNow, 0);
     EXPECT_EQ(InFlightOf(slot).since, 0u);
     EXPECT_EQ(InFlightOf(slot).taken, 0);
-    return -LeftIn(books().bucket);
+    return -LeftIn(accounting().bucket);
   }
 
   std::unique_ptr<Region> region_ = std::make_unique<Region>();
@@ -38,31 +38,31 @@ class ChargeEndTest : public testing::Test {
 
 TEST_F(ChargeEndTest, WhoHasNothingInFlightIsChargedNothing) {
   EXPECT_EQ(Charged({0, 5 * kMs}), 0);
-  EXPECT_EQ(books().busy_end, 0u);
+  EXPECT_EQ(accounting().busy_end, 0u);
 }
 
 TEST_F(ChargeEndTest, WhatItKeptTheDeviceBusyIsChargedLessWhatWasTaken) {
   EXPECT_EQ(Charged({kNow - 100 * kMs, 15 * kMs}), static_cast<int64_t>(85 * kMs));
-  EXPECT_EQ(books().busy_end, kNow);
-  EXPECT_EQ(books().used, 85 * kMs);
+  EXPECT_EQ(accounting().busy_end, kNow);
+  EXPECT_EQ(accounting().used, 85 * kMs);
 }
 
 TEST_F(ChargeEndTest, WhatWasMeasuredByThenIsNotChargedAgain) {
-  books().busy_end = kNow - 20 * kMs;
+  accounting().busy_end = kNow - 20 * kMs;
   EXPECT_EQ(Charged({kNow - 100 * kMs, 15 * kMs}), static_cast<int64_t>(5 * kMs));
   EXPECT_EQ(Charged({kNow - 100 * kMs, 15 * kMs}), -static_cast<int64_t>(15 * kMs))
       << "others kept it busy, and pay for it";
 }
 
 TEST_F(ChargeEndTest, WhatBeganFirstIsChargedFromItsBeginningThoughItsEndIsSeenLast) {
-  region_->books.slots_used = 8;
-  books().bucket = {0, kNow};
+  region_->accounting.slots_used = 8;
+  accounting().bucket = {0, kNow};
   InFlightOf(2) = {kNow - 100 * kMs, 0};
   InFlightOf(1) = {kNow - 2 * kMs, 0};
   ChargeEnd(region_.get(), 1, 0, kNow, 0);
   ChargeEnd(region_.get(), 2, 0, kNow, 0);
-  EXPECT_EQ(LeftIn(books().bucket), -static_cast<int64_t>(102 * kMs));
-  EXPECT_EQ(books().busy_end, kNow);
+  EXPECT_EQ(LeftIn(accounting().bucket), -static_cast<int64_t>(102 * kMs));
+  EXPECT_EQ(accounting().busy_end, kNow);
 }
 
 TEST_F(ChargeEndTest, AnEndThatIsSeenLateIsNotChargedForAllThatTime) {
@@ -74,14 +74,14 @@ TEST_F(ChargeEndTest, AnEndThatIsSeenLateIsNotChargedForAllThatTime) {
 TEST_F(ChargeEndTest, ItCountsAsTakenWhenItBegan) {
   InFlightOf(3) = {kNow - 100 * kMs, 0};
   ChargeEnd(region_.get(), 3, 0, kNow, 0);
-  EXPECT_EQ(LeftIn(books().bucket), kBurst - static_cast<int64_t>(100 * kMs));
-  EXPECT_EQ(books().bucket.high, kNow - 100 * kMs);
+  EXPECT_EQ(LeftIn(accounting().bucket), kBurst - static_cast<int64_t>(100 * kMs));
+  EXPECT_EQ(accounting().bucket.high, kNow - 100 * kMs);
 }
 
 TEST_F(ChargeEndTest, AContainerThatStartsAnewIsNotChargedForTheOneBefore) {
   InFlightOf(7) = {kNow - 300 * kMs, 15 * kMs};
   ChargeEnd(region_.get(), 7, 0, kNow, kNow - 100 * kMs);
-  EXPECT_EQ(books().used, 0u);
+  EXPECT_EQ(accounting().used, 0u);
   EXPECT_EQ(InFlightOf(7).since, 0u);
   EXPECT_EQ(InFlightOf(7).taken, 0);
 }
@@ -89,17 +89,17 @@ TEST_F(ChargeEndTest, AContainerThatStartsAnewIsNotChargedForTheOneBefore) {
 TEST_F(ChargeEndTest, WordsThatNobodyWroteCostNothing) {
   EXPECT_EQ(Charged({kNow + kMs, 0}), 0) << "of another boot";
   EXPECT_EQ(Charged({kNow - kMs, -5}), static_cast<int64_t>(kMs));
-  books().busy_end = 0;
+  accounting().busy_end = 0;
   EXPECT_EQ(Charged({kNow - 1, INT64_MAX}), 1);
 }
 
 TEST_F(ChargeEndTest, ItIsChargedOnceThoughWhoChargedItWasKilledOverIt) {
   const InFlight in_flight{kNow - 30 * kMs, 0};
   ASSERT_EQ(Charged(in_flight), static_cast<int64_t>(30 * kMs));
-  const TotalWord charged = books().bucket;
+  const TotalWord charged = accounting().bucket;
   InFlightOf(7) = in_flight;  // as if killed right behind
   ChargeEnd(region_.get(), 7, 0, kNow + kMs, 0);
-  EXPECT_EQ(books().bucket.low, charged.low);
+  EXPECT_EQ(accounting().bucket.low, charged.low);
   InFlightOf(7) = in_flight;
   InFlightOf(8) = {kNow, 0};
   ChargeEnd(region_.get(), 8, 0, kNow, 0);

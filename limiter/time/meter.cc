@@ -6,9 +6,9 @@
 
 #include <atomic>
 
-#include "limiter/books/books.h"
-#include "limiter/books/process_memory.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/process_memory.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/driver/driver.h"
 #include "limiter/memory/devices.h"
 #include "limiter/memory/graph_places.h"
@@ -103,12 +103,12 @@ Meter* MeterInUse() {
   return is_used ? meter : nullptr;
 }
 
-TimeBooks* BooksOf(const Meter& meter, int place) {
-  return &meter.region->books.times[place];
+TimeAccounting* AccountingOf(const Meter& meter, int place) {
+  return &meter.region->accounting.times[place];
 }
 
-CalibrationBooks* CalibrationOf(const Meter& meter, int place) {
-  return &meter.region->books.calibrations[place];
+CalibrationAccounting* CalibrationOf(const Meter& meter, int place) {
+  return &meter.region->accounting.calibrations[place];
 }
 
 void CountProcesses(Meter* meter, uint64_t now) {
@@ -116,12 +116,12 @@ void CountProcesses(Meter* meter, uint64_t now) {
   const uint64_t counted_at = meter->counted_at.load(std::memory_order_relaxed);
   if (counted_at != 0 && now - counted_at < kEvery) return;
   meter->counted_at.store(now, std::memory_order_relaxed);
-  const Books& books = meter->region->books;
-  uint32_t slots = __atomic_load_n(&books.slots_used, __ATOMIC_RELAXED);
+  const Accounting& accounting = meter->region->accounting;
+  uint32_t slots = __atomic_load_n(&accounting.slots_used, __ATOMIC_RELAXED);
   if (slots > kMaxSlots) slots = kMaxSlots;
   int processes = 0;
   for (uint32_t i = 0; i < slots && processes < 2; ++i) {
-    if (__atomic_load_n(&books.slots[i].owner, __ATOMIC_RELAXED) != 0) ++processes;
+    if (__atomic_load_n(&accounting.slots[i].owner, __ATOMIC_RELAXED) != 0) ++processes;
   }
   meter->is_shared.store(processes > 1, std::memory_order_relaxed);
 }
@@ -136,7 +136,7 @@ void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
 // What the region says of this process.
 InFlight* InFlightOf(const Meter& meter, int place) {
   const int slot = OwnSlot();
-  return &meter.region->books.in_flight[slot < 0 ? 0 : slot][place];
+  return &meter.region->accounting.in_flight[slot < 0 ? 0 : slot][place];
 }
 
 void NoteContext(Meter::Device* device) {
@@ -160,21 +160,21 @@ uint32_t PercentToFill(int place) {
 
 void CorrectNow(Meter* meter, int place, int64_t more) {
   const uint64_t now = Now();
-  Correct(BooksOf(*meter, place), now, PercentToFill(place), more);
+  Correct(AccountingOf(*meter, place), now, PercentToFill(place), more);
   meter->devices[place].in_flight.AddTaken(more, InFlightOf(*meter, place));
   Use(meter, place, more, now);
 }
 
 void Charge(Meter* meter, const Measurement& measured) {
   const int place = measured.place;
-  TimeBooks* const books = BooksOf(*meter, place);
+  TimeAccounting* const accounting = AccountingOf(*meter, place);
   const uint64_t now = Now();
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
   const int64_t charged = ChargeOf(measured, is_shared, &meter->devices[place].view,
-                                   {books, CalibrationOf(*meter, place)}, now);
+                                   {accounting, CalibrationOf(*meter, place)}, now);
   const int64_t more = charged - measured.taken;
   const uint32_t percent = PercentToFill(place);
-  Correct(books, now, percent, more, measured.taken,
+  Correct(accounting, now, percent, more, measured.taken,
           SavedWhileHeld(*CalibrationOf(*meter, place), now, percent));
   meter->devices[place].in_flight.Read(measured.stream, measured.launched,
                                        InFlightOf(*meter, place), measured.measures);
@@ -221,8 +221,8 @@ bool MayPass(uint64_t waited, uint64_t owed, uint64_t since_last) {
 int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
   constexpr uint64_t kLongestSlice = 5'000'000;  // ns
   Meter::Device& device = meter->devices[place];
-  TimeBooks* const books = BooksOf(*meter, place);
-  CalibrationBooks* const calibration = CalibrationOf(*meter, place);
+  TimeAccounting* const accounting = AccountingOf(*meter, place);
+  CalibrationAccounting* const calibration = CalibrationOf(*meter, place);
   const int64_t untold = device.untold.exchange(0, std::memory_order_relaxed);
   LookForTheDead();
   const uint64_t began = Now();
@@ -245,12 +245,12 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
       continue;
     }
     const uint64_t wait =
-        Take(books, now, percent, taken + untold, SavedWhileHeld(*calibration, now, percent));
+        Take(accounting, now, percent, taken + untold, SavedWhileHeld(*calibration, now, percent));
     const uint64_t last = device.collective_at.load(std::memory_order_relaxed);
     const bool passes =
         wait != 0 && (is_calibrated || (cost.is_collective() &&
                                         MayPass(now - began, wait * percent / 100, now - last)));
-    if (passes) Correct(books, now, percent, taken + untold);
+    if (passes) Correct(accounting, now, percent, taken + untold);
     if (wait == 0 || passes) {
       if (cost.is_collective()) device.collective_at.store(now, std::memory_order_relaxed);
       device.in_flight.AddTaken(taken + untold, InFlightOf(*meter, place));
@@ -268,8 +268,8 @@ void AwaitHold() {
   Meter* const meter = the_meter.Get();
   const int place = CurrentPlace();
   if (place < 0 || place >= kMaxDevices) return;
-  const CalibrationBooks* const books = CalibrationOf(*meter, place);
-  for (uint64_t held; (held = HeldFor(*books, Now())) != 0;)
+  const CalibrationAccounting* const accounting = CalibrationOf(*meter, place);
+  for (uint64_t held; (held = HeldFor(*accounting, Now())) != 0;)
     SleepFor(held < kSlice ? held : kSlice);
 }
 

@@ -34,7 +34,8 @@ class Launch {
 
   // Whether it has to be admitted before it may run; in the context of its stream, as all else.
   bool IsLimited();
-  // Likewise, of a launch that runs at a place of the books, whose device need not be the stream's.
+  // Likewise, of a launch that runs at a place of the accounting, whose device need not be the
+  // stream's.
   bool IsLimitedAt(int place);
   // Returns when it may run.
   Measuring Admit(const LaunchedWork& what);

@@ -6,8 +6,8 @@
 namespace tessera::limiter {
 namespace {
 
-bool MayBeBlocked(const Books& books, const Clock& clock) {
-  const uint64_t at = __atomic_load_n(&books.unblocked_at, __ATOMIC_ACQUIRE);
+bool MayBeBlocked(const Accounting& accounting, const Clock& clock) {
+  const uint64_t at = __atomic_load_n(&accounting.unblocked_at, __ATOMIC_ACQUIRE);
   return at != 0 && clock.now() - at < kMonitorsRound;
 }
 
@@ -17,10 +17,10 @@ bool MarkRecentKernelNow(Region* region, const Clock& clock) {
   int32_t* const word = &region->hami.recent_kernel;
   int32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
   while (seen != kRecent) {
-    if (seen < 0 || (seen == 0 && MayBeBlocked(region->books, clock))) return false;
+    if (seen < 0 || (seen == 0 && MayBeBlocked(region->accounting, clock))) return false;
     if (__atomic_compare_exchange_n(word, &seen, kRecent, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_ACQUIRE)) {
-      __atomic_store_n(&region->books.monitor_at, clock.now(), __ATOMIC_RELAXED);
+      __atomic_store_n(&region->accounting.monitor_at, clock.now(), __ATOMIC_RELAXED);
       break;
     }
   }
@@ -32,10 +32,10 @@ void LookForMonitor(Region* region, const Clock& clock) {
   int32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
   if (seen == 1) return;
   // Before the clock is read, which another thread may have read later.
-  const uint64_t at = __atomic_load_n(&region->books.monitor_at, __ATOMIC_ACQUIRE);
+  const uint64_t at = __atomic_load_n(&region->accounting.monitor_at, __ATOMIC_ACQUIRE);
   const uint64_t now = clock.now();
   if (at == 0) {
-    __atomic_store_n(&region->books.monitor_at, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&region->accounting.monitor_at, now, __ATOMIC_RELAXED);
   } else if (now - at >= kLongestSilence) {
     __atomic_compare_exchange_n(word, &seen, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   }
@@ -56,7 +56,7 @@ void AwaitMonitor(Region* region, const Clock& clock) {
     if (seen >= 0 || clock.now() - began < kLongestBlock) continue;
     began = clock.now();
     // Before the word, or another launch would take it for the monitor's leave.
-    __atomic_store_n(&region->books.unblocked_at, began, __ATOMIC_RELEASE);
+    __atomic_store_n(&region->accounting.unblocked_at, began, __ATOMIC_RELEASE);
     __atomic_compare_exchange_n(word, &seen, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   }
 }

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/contract.h"
 
 namespace tessera::limiter {

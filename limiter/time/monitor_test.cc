@@ -76,13 +76,13 @@ TEST_F(MonitorTest, TheBlockOfADeadMonitorIsTakenBackAfterFifteenSecondsAndEndsA
   for (const int32_t word : {-1, -7}) {
     hami_->recent_kernel = word;
     meanwhile_ = [] {
-      const bool is_over = now_ - region_at_->books.unblocked_at >= 6 * kSecond;
+      const bool is_over = now_ - region_at_->accounting.unblocked_at >= 6 * kSecond;
       if (region_at_->hami.recent_kernel == 0 && !is_over) {
         EXPECT_FALSE(MarkRecentKernel(region_at_, kOwnClock)) << "nor does another launch pass";
       }
     };
     EXPECT_EQ(Await(), 21u);
-    EXPECT_EQ(now_ - region_->books.unblocked_at, 6 * kSecond);
+    EXPECT_EQ(now_ - region_->accounting.unblocked_at, 6 * kSecond);
     meanwhile_ = nullptr;
     EXPECT_EQ(Await(), 0u) << "the next one";
   }
@@ -134,7 +134,7 @@ TEST_F(MonitorTest, AMonitorThatComesBackHasItsSwitchAgain) {
 TEST_F(MonitorTest, WhatWasWrittenBeforeAMachineBeganAnewSaysNothingOfTheMonitor) {
   hami_->utilization_switch = 0;
   hami_->recent_kernel = 2;
-  region_->books.monitor_at = now_ + 100 * kSecond;
+  region_->accounting.monitor_at = now_ + 100 * kSecond;
 
   EXPECT_EQ(SwitchAfter(0), 1);
 }

@@ -14,9 +14,9 @@ bool Swap(uint64_t* word, uint64_t* seen, uint64_t value) {
 
 }  // namespace
 
-Company Neighbours::ReadCompany(const TimeBooks& books, uint64_t now) {
-  const uint64_t at = __atomic_load_n(&books.others_at, __ATOMIC_ACQUIRE);
-  const uint64_t others = Load(books.others);
+Company Neighbours::ReadCompany(const TimeAccounting& accounting, uint64_t now) {
+  const uint64_t at = __atomic_load_n(&accounting.others_at, __ATOMIC_ACQUIRE);
+  const uint64_t others = Load(accounting.others);
   if (at == 0 || (at < now && now - at > kLate) || (at > now && at - now > kLate)) {
     seen_at_.store(0, std::memory_order_relaxed);
     return Company::kUnknown;
@@ -34,41 +34,41 @@ Company Neighbours::ReadCompany(const TimeBooks& books, uint64_t now) {
                                                               : Company::kNone;
 }
 
-uint64_t ChargeSoloRun(TimeBooks* books, const SoloRun& run) {
+uint64_t ChargeSoloRun(TimeAccounting* accounting, const SoloRun& run) {
   // That a program was held up between two calls is not what the runs took that it stands for.
   const uint64_t longer = run.busy > run.cost ? run.busy - run.cost : 0;
   const uint64_t of_others = longer > run.held_up ? longer - run.held_up : 0;
-  uint64_t seen = Load(books->waited);
+  uint64_t seen = Load(accounting->waited);
   for (;;) {
     // Of a run that stands for others nobody measured how long they kept the device busy.
     const uint64_t most = run.weight.runs > 1 ? run.cost : run.busy + seen;
     const uint64_t charged = run.cost < most ? run.cost : most;
     const uint64_t waited = run.weight.runs > 1 ? seen + longer + of_others * (run.weight.waits - 1)
                                                 : run.busy + seen - charged;
-    if (waited == seen || Swap(&books->waited, &seen, waited)) return charged;
+    if (waited == seen || Swap(&accounting->waited, &seen, waited)) return charged;
   }
 }
 
-uint64_t SettleWaited(TimeBooks* books, Company company) {
+uint64_t SettleWaited(TimeAccounting* accounting, Company company) {
   if (company == Company::kUnknown) {
-    uint64_t seen = Load(books->waited);
-    while (seen > kUnexplained && !Swap(&books->waited, &seen, kUnexplained)) {
+    uint64_t seen = Load(accounting->waited);
+    while (seen > kUnexplained && !Swap(&accounting->waited, &seen, kUnexplained)) {
     }
     return 0;
   }
-  const uint64_t others = Load(books->others);
-  uint64_t settled = Load(books->settled);
+  const uint64_t others = Load(accounting->others);
+  uint64_t settled = Load(accounting->settled);
   uint64_t had = 0;
-  if (settled != others && Swap(&books->settled, &settled, others)) {
+  if (settled != others && Swap(&accounting->settled, &settled, others)) {
     // At first, and where it is of another boot, nobody knows since when.
     had = settled == 0 || others < settled ? UINT64_MAX : others - settled;
   }
-  uint64_t seen = Load(books->waited);
+  uint64_t seen = Load(accounting->waited);
   for (;;) {
     const uint64_t left = seen > had ? seen - had : 0;
     const uint64_t kept = left < kUnexplained ? left : kUnexplained;
     if (kept == seen) return 0;
-    if (Swap(&books->waited, &seen, kept)) return left - kept;
+    if (Swap(&accounting->waited, &seen, kept)) return left - kept;
   }
 }
 

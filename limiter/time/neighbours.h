@@ -22,7 +22,7 @@ inline constexpr uint64_t kUnexplained = 200'000'000;  // ns
 class Neighbours {
  public:
   // kNone or kNeighbours by the agent's word, if that is of late; else kUnknown.
-  Company ReadCompany(const TimeBooks& books, uint64_t now);
+  Company ReadCompany(const TimeAccounting& accounting, uint64_t now);
 
  private:
   static constexpr uint64_t kLate = 3'000'000'000;    // ns; older, and the agent is not there
@@ -42,9 +42,9 @@ struct SoloRun {
 };
 
 // What it is charged: never more than all such runs together were measured.
-uint64_t ChargeSoloRun(TimeBooks* books, const SoloRun& run);
+uint64_t ChargeSoloRun(TimeAccounting* accounting, const SoloRun& run);
 
 // What is left to be charged of what was not, by what others had since the last time.
-uint64_t SettleWaited(TimeBooks* books, Company company);
+uint64_t SettleWaited(TimeAccounting* accounting, Company company);
 
 }  // namespace tessera::limiter

@@ -16,13 +16,15 @@ class NeighboursTest : public testing::Test {
  protected:
   // What the agent does: others have had so much more by now.
   Company Tell(uint64_t at_ms, uint64_t more_ms) {
-    books_.others += more_ms * kMs;
-    books_.others_at = kStart + at_ms * kMs;
+    accounting_.others += more_ms * kMs;
+    accounting_.others_at = kStart + at_ms * kMs;
     return Look(at_ms);
   }
-  Company Look(uint64_t at_ms) { return neighbours_.ReadCompany(books_, kStart + at_ms * kMs); }
+  Company Look(uint64_t at_ms) {
+    return neighbours_.ReadCompany(accounting_, kStart + at_ms * kMs);
+  }
 
-  TimeBooks books_{};
+  TimeAccounting accounting_{};
   Neighbours neighbours_{};
 };
 
@@ -53,84 +55,84 @@ TEST_F(NeighboursTest, AWordOfAnAgentThatHasGoneIsNone) {
   Tell(0, 0);
   EXPECT_EQ(Look(2'900), Company::kNeighbours);
   EXPECT_EQ(Look(3'100), Company::kUnknown);
-  books_.others_at = kStart * 2;  // another boot's
+  accounting_.others_at = kStart * 2;  // another boot's
   EXPECT_EQ(Look(3'200), Company::kUnknown);
 }
 
 TEST_F(NeighboursTest, ARunIsChargedWhatItTakesAloneAndTheRestIsKept) {
-  EXPECT_EQ(ChargeSoloRun(&books_, {5 * kMs, 2 * kMs}), 2 * kMs);
-  EXPECT_EQ(books_.waited, 3 * kMs);
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {5 * kMs, 2 * kMs}), 2 * kMs);
+  EXPECT_EQ(accounting_.waited, 3 * kMs);
 }
 
 TEST_F(NeighboursTest, RunsAreChargedNoMoreThanTheyWereMeasuredTogether) {
-  EXPECT_EQ(ChargeSoloRun(&books_, {kMs, 2 * kMs}), kMs) << "two at once";
-  EXPECT_EQ(ChargeSoloRun(&books_, {3 * kMs, 2 * kMs}), 2 * kMs);
-  EXPECT_EQ(ChargeSoloRun(&books_, {kMs, 2 * kMs}), 2 * kMs);
-  EXPECT_EQ(books_.waited, 0u);
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {kMs, 2 * kMs}), kMs) << "two at once";
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {3 * kMs, 2 * kMs}), 2 * kMs);
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {kMs, 2 * kMs}), 2 * kMs);
+  EXPECT_EQ(accounting_.waited, 0u);
 }
 
 TEST_F(NeighboursTest, ARunThatStandsForOthersWaitedForThemAll) {
-  EXPECT_EQ(ChargeSoloRun(&books_, {50'000, 20'000, {16, 16}}), 20'000u);
-  EXPECT_EQ(books_.waited, 16u * 30'000);
-  EXPECT_EQ(ChargeSoloRun(&books_, {10'000, 20'000, {16, 16}}), 20'000u);
-  EXPECT_EQ(books_.waited, 16u * 30'000);
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {50'000, 20'000, {16, 16}}), 20'000u);
+  EXPECT_EQ(accounting_.waited, 16u * 30'000);
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {10'000, 20'000, {16, 16}}), 20'000u);
+  EXPECT_EQ(accounting_.waited, 16u * 30'000);
 }
 
 TEST_F(NeighboursTest, ARunThatWasLetGoLateWaitedForThoseAlone) {
-  EXPECT_EQ(ChargeSoloRun(&books_, {50'000, 20'000, {16, 4}}), 20'000u);
-  EXPECT_EQ(books_.waited, 4u * 30'000);
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {50'000, 20'000, {16, 4}}), 20'000u);
+  EXPECT_EQ(accounting_.waited, 4u * 30'000);
 }
 
 TEST_F(NeighboursTest, ThatAProgramWasHeldUpIsWaitedOnce) {
-  EXPECT_EQ(ChargeSoloRun(&books_, {2'050'000, 20'000, {16, 16}, 2'000'000}), 20'000u);
-  EXPECT_EQ(books_.waited, 2'030'000u + 15 * 30'000);
+  EXPECT_EQ(ChargeSoloRun(&accounting_, {2'050'000, 20'000, {16, 16}, 2'000'000}), 20'000u);
+  EXPECT_EQ(accounting_.waited, 2'030'000u + 15 * 30'000);
 }
 
 TEST_F(NeighboursTest, WhatOthersHadExplainsWhatWasWaited) {
   Tell(0, 0);
-  books_.others = 10 * kMs;
-  Settle(&books_, Company::kNeighbours);  // since when, nobody knows
-  books_.waited = 150 * kMs;
-  books_.others += 100 * kMs;
-  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 0u);
-  EXPECT_EQ(books_.waited, 50 * kMs);
-  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 0u) << "only once";
-  EXPECT_EQ(books_.waited, 50 * kMs);
+  accounting_.others = 10 * kMs;
+  Settle(&accounting_, Company::kNeighbours);  // since when, nobody knows
+  accounting_.waited = 150 * kMs;
+  accounting_.others += 100 * kMs;
+  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 0u);
+  EXPECT_EQ(accounting_.waited, 50 * kMs);
+  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 0u) << "only once";
+  EXPECT_EQ(accounting_.waited, 50 * kMs);
 }
 
 TEST_F(NeighboursTest, WhatNobodyHadIsChargedAfterAll) {
-  books_.others = 10 * kMs;
-  Settle(&books_, Company::kNeighbours);
-  books_.waited = 500 * kMs;
-  books_.others += 100 * kMs;
-  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 200 * kMs);
-  EXPECT_EQ(books_.waited, kUnexplained);
+  accounting_.others = 10 * kMs;
+  Settle(&accounting_, Company::kNeighbours);
+  accounting_.waited = 500 * kMs;
+  accounting_.others += 100 * kMs;
+  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 200 * kMs);
+  EXPECT_EQ(accounting_.waited, kUnexplained);
 }
 
 TEST_F(NeighboursTest, WithoutTheAgentItIsForgotten) {
-  books_.waited = 500 * kMs;
-  EXPECT_EQ(Settle(&books_, Company::kUnknown), 0u);
-  EXPECT_EQ(books_.waited, kUnexplained);
+  accounting_.waited = 500 * kMs;
+  EXPECT_EQ(Settle(&accounting_, Company::kUnknown), 0u);
+  EXPECT_EQ(accounting_.waited, kUnexplained);
 }
 
 TEST_F(NeighboursTest, AWordOfAnotherBootExplainsAllOnce) {
-  books_.settled = kStart;
-  books_.others = 7;
-  books_.waited = 500 * kMs;
-  EXPECT_EQ(Settle(&books_, Company::kNeighbours), 0u);
-  EXPECT_EQ(books_.waited, 0u);
-  EXPECT_EQ(books_.settled, 7u);
+  accounting_.settled = kStart;
+  accounting_.others = 7;
+  accounting_.waited = 500 * kMs;
+  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 0u);
+  EXPECT_EQ(accounting_.waited, 0u);
+  EXPECT_EQ(accounting_.settled, 7u);
 }
 
 TEST_F(NeighboursTest, WhatThreadsChargeAtOnceAddsUp) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      for (int n = 0; n < 10'000; ++n) ChargeSoloRun(&books_, {5, 2});
+      for (int n = 0; n < 10'000; ++n) ChargeSoloRun(&accounting_, {5, 2});
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(books_.waited, 4u * 10'000 * 3);
+  EXPECT_EQ(accounting_.waited, 4u * 10'000 * 3);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/driver/driver.h"
 #include "limiter/driver/relaxed.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/usage_samples.h"
 
-#include "limiter/books/books.h"
-#include "limiter/books/process_memory.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/process_memory.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/memory/devices.h"
 #include "limiter/time/monitor.h"
 

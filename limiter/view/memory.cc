@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 
 namespace tessera::limiter {
 

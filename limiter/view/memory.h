@@ -16,8 +16,8 @@ struct MemoryView {
 // more than the device has, nor more free than in all.
 MemoryView ShareOf(const MemoryView& device, uint64_t limit, uint64_t used);
 
-// The same of the books' device at that place (memory/devices.h); -1 has all of it. Where memory
-// may be beyond the card, the limit alone counts.
+// The same of the accounting' device at that place (memory/devices.h); -1 has all of it. Where
+// memory may be beyond the card, the limit alone counts.
 MemoryView ViewOf(int place, const MemoryView& device);
 
 }  // namespace tessera::limiter

@@ -26,7 +26,7 @@ TEST(MemoryViewTest, WithoutALimitOrWithALargerOneTheDeviceIsShown) {
   EXPECT_EQ(ShareOf({90, 100}, 400, 10), (MemoryView{90, 100}));
 }
 
-TEST(MemoryViewTest, ADeviceThatIsNotInTheBooksIsShownAsItIs) {
+TEST(MemoryViewTest, ADeviceThatIsNotInTheAccountingIsShownAsItIs) {
   EXPECT_EQ(ViewOf(-1, {90, 100}), (MemoryView{90, 100}));
 }
 

@@ -2,7 +2,7 @@
 // What NVML tells of a device's memory, as nvidia-smi shows it: the same share as CUDA tells.
 #include "limiter/driver/nvml.h"
 
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 #include "limiter/view/memory.h"
 #include "limiter/view/nvml_device.h"
 

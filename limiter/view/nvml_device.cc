@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/view/nvml_device.h"
 
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 #include "limiter/memory/nvml_order.h"
 
 namespace tessera::limiter {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML's devices in the books. Any thread; joins them.
+// NVML's devices in the accounting. Any thread; joins them.
 #pragma once
 
 #include "limiter/contract.h"
@@ -7,8 +7,9 @@
 
 namespace tessera::limiter {
 
-// What NVML's device is in the books. A GPU that is divided is none of CUDA's devices, and NVML
-// tells of it what its MIG devices have together: so it is those of them that are the container's.
+// What NVML's device is in the accounting. A GPU that is divided is none of CUDA's devices, and
+// NVML tells of it what its MIG devices have together: so it is those of them that are the
+// container's.
 struct NvmlParts {
   struct Part {
     nvmlDevice_t device;

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 #include "limiter/driver/nvml.h"
 #include "limiter/view/nvml_device.h"
 #include "limiter/view/processes.h"

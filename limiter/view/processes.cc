@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/view/processes.h"
 
-#include "limiter/books/books.h"
-#include "limiter/books/counters.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/counters.h"
 
 namespace tessera::limiter {
 
@@ -15,16 +15,16 @@ uint32_t ProcessesOf(int place, ProcessView* processes, uint32_t room) {
   LookForTheDead();
   Region* const region = TheRegion();
   if (region == nullptr) return 0;
-  uint32_t slots = __atomic_load_n(&region->books.slots_used, __ATOMIC_ACQUIRE);
+  uint32_t slots = __atomic_load_n(&region->accounting.slots_used, __ATOMIC_ACQUIRE);
   const auto own = static_cast<uint32_t>(OwnSlot()) + 1;  // alone, nobody has ever used one
   if (slots < own) slots = own;
   if (slots > kMaxSlots) slots = kMaxSlots;
   uint32_t count = 0;
   for (uint32_t slot = 0; slot < slots; ++slot) {
-    const SlotBooks& books = region->books.slots[slot];
-    const uint64_t owner = __atomic_load_n(&books.owner, __ATOMIC_RELAXED);
+    const SlotAccounting& accounting = region->accounting.slots[slot];
+    const uint64_t owner = __atomic_load_n(&accounting.owner, __ATOMIC_RELAXED);
     if (owner == 0) continue;
-    const uint64_t bytes = ShareOf(&region->books, place, slot) * kUnit;
+    const uint64_t bytes = ShareOf(&region->accounting, place, slot) * kUnit;
     // Who asks NVML alone has a slot, too.
     if (bytes == 0) continue;
     if (count < room) {

@@ -14,8 +14,8 @@ struct ProcessView {
   bool operator==(const ProcessView&) const = default;
 };
 
-// Whether the region knows who runs on the books' device at that place: it is limited, and this
-// process has joined.
+// Whether the region knows who runs on the accounting' device at that place: it is limited, and
+// this process has joined.
 bool KnowsProcesses(int place);
 
 // Those that hold something of it, up to `room` of them; how many there are.

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "limiter/books/container_test.h"
+#include "limiter/accounting/container_test.h"
 
 namespace tessera::limiter {
 namespace {

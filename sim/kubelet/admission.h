@@ -41,7 +41,7 @@ class PodAdmission {
   void StartContainers(const PodSpec& pod, Admission& admission);
   Status StartContainer(const PodSpec& pod, const ContainerSpec& container);
   Status PreStart(const Claim& claim);
-  // Allocates what kubelet's books lack, as after a lost checkpoint.
+  // Allocates what kubelet's accounting lack, as after a lost checkpoint.
   Status AllocateMissing(const PodSpec& pod, const ContainerSpec& container);
   std::vector<std::pair<std::string, int>> LimitsInRandomOrder(const ContainerSpec& container);
 

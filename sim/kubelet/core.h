@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of one running embedded kubelet share: its directories, its books under one mutex,
-// its loop and its workers. Made at start, gone after Stop; the facade owns it and the parts refer
-// to it.
+// What the parts of one running embedded kubelet share: its directories, its accounting under one
+// mutex, its loop and its workers. Made at start, gone after Stop; the facade owns it and the parts
+// refer to it.
 //
 // The loop's thread does what must not wait: accepting, timers, lists as they come in. Whatever
 // blocks runs on a worker or on the caller's thread. gRPC's threads only hand over.

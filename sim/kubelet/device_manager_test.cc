@@ -23,7 +23,7 @@ class NoEndpoint : public Endpoint {
   Status PreStart(std::span<const std::string>) override { return {}; }
 };
 
-class Books : public testing::Test {
+class Accounting : public testing::Test {
  protected:
   DeviceManager Make(ConnectionRules rules = ConnectionRules::kUpTo136) {
     return {rules, kGrace, 1};
@@ -51,14 +51,14 @@ class Books : public testing::Test {
   }
 };
 
-TEST_F(Books, AnUnknownResourceIsUnregistered) {
+TEST_F(Accounting, AnUnknownResourceIsUnregistered) {
   DeviceManager devices = Make();
   EXPECT_FALSE(devices.Handles(kNpu));
   EXPECT_EQ(devices.AllocatableCount(kNpu), std::nullopt);
   EXPECT_EQ(ErrorOf(devices, kClaim, 1), "cannot allocate unregistered device dummy.com/npu");
 }
 
-TEST_F(Books, UnhealthyDevicesAreNotAllocated) {
+TEST_F(Accounting, UnhealthyDevicesAreNotAllocated) {
   DeviceManager devices = WithDevices({{"0", false, {}}});
   EXPECT_EQ(ErrorOf(devices, kClaim, 1),
             "no healthy devices present; cannot allocate unhealthy devices dummy.com/npu");
@@ -67,7 +67,7 @@ TEST_F(Books, UnhealthyDevicesAreNotAllocated) {
             "no healthy devices present; cannot allocate unhealthy devices dummy.com/npu");
 }
 
-TEST_F(Books, AHeldDeviceThatFellIllIsNamedBeforeTheRest) {
+TEST_F(Accounting, AHeldDeviceThatFellIllIsNamedBeforeTheRest) {
   DeviceManager devices = WithDevices({{"0", true, {}}});
   ASSERT_TRUE(Take(devices, kClaim, 1));
   devices.SetDevices(kNpu, {{"0", false, {}}, {"1", true, {}}});
@@ -76,7 +76,7 @@ TEST_F(Books, AHeldDeviceThatFellIllIsNamedBeforeTheRest) {
             "dummy.com/npu");
 }
 
-TEST_F(Books, AChangedRequestIsAnErrorBeforeAllOthers) {
+TEST_F(Accounting, AChangedRequestIsAnErrorBeforeAllOthers) {
   DeviceManager devices = WithDevices({{"0", true, {}}});
   ASSERT_TRUE(Take(devices, kClaim, 1));
   devices.SetDevices(kNpu, {});
@@ -85,7 +85,7 @@ TEST_F(Books, AChangedRequestIsAnErrorBeforeAllOthers) {
             "to 3");
 }
 
-TEST_F(Books, WhatIsAllocatedAlreadyIsNotAllocatedAgain) {
+TEST_F(Accounting, WhatIsAllocatedAlreadyIsNotAllocatedAgain) {
   DeviceManager devices = WithDevices({{"0", true, {}}, {"1", true, {}}});
   ASSERT_TRUE(Take(devices, kClaim, 2));
   auto selection = devices.Begin(kClaim, 2, {});
@@ -94,7 +94,7 @@ TEST_F(Books, WhatIsAllocatedAlreadyIsNotAllocatedAgain) {
   EXPECT_EQ(selection->needed, 0);
 }
 
-TEST_F(Books, ReusableDevicesAreTakenFirst) {
+TEST_F(Accounting, ReusableDevicesAreTakenFirst) {
   DeviceManager devices = WithDevices({{"0", true, {}}, {"1", true, {}}, {"2", true, {}}});
   ASSERT_EQ(Take(devices, {"uid", "init", kNpu}, 2)->size(), 2U);
   Ids held = devices.pod_devices().InUse().at(kNpu);
@@ -103,7 +103,7 @@ TEST_F(Books, ReusableDevicesAreTakenFirst) {
   EXPECT_EQ(*app, held);
 }
 
-TEST_F(Books, PreferredDevicesComeFirstAndTheRestIsFilledUp) {
+TEST_F(Accounting, PreferredDevicesComeFirstAndTheRestIsFilledUp) {
   DeviceManager devices = WithDevices(
       {{"0", true, {}}, {"1", true, {}}, {"2", true, {}}, {"3", true, {}}, {"4", false, {}}});
   auto selection = devices.Begin(kClaim, 3, {});
@@ -116,7 +116,7 @@ TEST_F(Books, PreferredDevicesComeFirstAndTheRestIsFilledUp) {
   EXPECT_FALSE(selection->chosen.contains("4"));
 }
 
-TEST_F(Books, GarbageOfEndedPodsIsFreed) {
+TEST_F(Accounting, GarbageOfEndedPodsIsFreed) {
   DeviceManager devices = WithDevices({{"0", true, {}}});
   ASSERT_TRUE(Take(devices, kClaim, 1));
   Claim next{"uid-2", "app", kNpu};
@@ -129,7 +129,7 @@ TEST_F(Books, GarbageOfEndedPodsIsFreed) {
   EXPECT_EQ(ErrorOf(devices, next, 1), "");
 }
 
-TEST_F(Books, AStoppedPluginsResourceIsDeletedAfterTheGrace) {
+TEST_F(Accounting, AStoppedPluginsResourceIsDeletedAfterTheGrace) {
   DeviceManager devices = WithDevices({{"0", true, {}}, {"1", false, {}}});
   EXPECT_EQ(devices.NextExpiry(), std::nullopt);
   EXPECT_TRUE(devices.Detach(kNpu, "/a.sock", kNow));
@@ -143,7 +143,7 @@ TEST_F(Books, AStoppedPluginsResourceIsDeletedAfterTheGrace) {
   EXPECT_EQ(devices.NextExpiry(), std::nullopt);
 }
 
-TEST_F(Books, AResourceWhoseDevicesAreHeldIsStillHandledAfterTheGrace) {
+TEST_F(Accounting, AResourceWhoseDevicesAreHeldIsStillHandledAfterTheGrace) {
   DeviceManager devices = WithDevices({{"0", true, {}}});
   ASSERT_TRUE(Take(devices, kClaim, 1));
   devices.Detach(kNpu, "/a.sock", kNow);
@@ -154,7 +154,7 @@ TEST_F(Books, AResourceWhoseDevicesAreHeldIsStillHandledAfterTheGrace) {
             "cannot allocate unregistered device dummy.com/npu");
 }
 
-TEST_F(Books, ANewRegistrationClearsTheGrace) {
+TEST_F(Accounting, ANewRegistrationClearsTheGrace) {
   DeviceManager devices = WithDevices({{"0", true, {}}});
   devices.Detach(kNpu, "/a.sock", kNow);
   ASSERT_TRUE(devices.Attach(kNpu, At("/b.sock")));
@@ -164,7 +164,7 @@ TEST_F(Books, ANewRegistrationClearsTheGrace) {
   EXPECT_EQ(devices.Resources().at(0).capacity, 1);
 }
 
-TEST_F(Books, From137APathIsConnectedOnceAndDetachedOnce) {
+TEST_F(Accounting, From137APathIsConnectedOnceAndDetachedOnce) {
   DeviceManager devices = Make(ConnectionRules::kFrom137);
   ASSERT_TRUE(devices.Attach(kNpu, At("/a.sock")));
   EXPECT_EQ(devices.Attach(kNpu, At("/a.sock")).error().message,
@@ -177,7 +177,7 @@ TEST_F(Books, From137APathIsConnectedOnceAndDetachedOnce) {
   EXPECT_TRUE(devices.Attach(kNpu, At("/a.sock")));
 }
 
-TEST_F(Books, ARestoredCheckpointHasHoldersButNoDevices) {
+TEST_F(Accounting, ARestoredCheckpointHasHoldersButNoDevices) {
   DeviceManager before = WithDevices({{"0", true, {{0, 1}}}, {"1", true, {}}});
   ASSERT_TRUE(Take(before, kClaim, 2));
   DeviceManager after = Make();

@@ -35,7 +35,7 @@ Status RemoveSockets(const std::string& directory, std::string_view except) {
 }
 
 // A file that cannot be read is as good as none, as for kubelet.
-void ReadBooks(Core& core) TESSERA_REQUIRES(core.mutex) {
+void ReadAccounting(Core& core) TESSERA_REQUIRES(core.mutex) {
   std::string path = core.directories.device_plugins() + "/" + kCheckpointFile;
   if (auto text = os::ReadFile(path)) {
     auto checkpoint = ParseCheckpoint(*text);
@@ -83,7 +83,7 @@ Status EmbeddedKubelet::Impl::Start() {
   }
   {
     const MutexLock lock(core.mutex);
-    ReadBooks(core);
+    ReadAccounting(core);
   }
   TRY(RemoveSockets(at.device_plugins(), ""));
   core.SetListener(core.options.listener);
@@ -115,7 +115,7 @@ void EmbeddedKubelet::Impl::End(bool abruptly) {
   core.outstanding.WaitForNone();
   core.Emit(KubeletEvent::Kind::kStopped, "", abruptly ? "kubelet was killed" : "kubelet stopped");
   core.DeliverEvents();
-  const MutexLock books(core.mutex);
+  const MutexLock accounting(core.mutex);
   core.Changed();
 }
 

@@ -83,7 +83,7 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
   }
 
  private:
-  // Runs `fill` with the books locked, unless the caller comes too often.
+  // Runs `fill` with the accounting locked, unless the caller comes too often.
   template <class Fill>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context, Fill fill) {
     grpc::ServerUnaryReactor* reactor = context.DefaultReactor();

@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-using limiter::CalibrationBooks;
+using limiter::CalibrationAccounting;
 using limiter::InFlight;
 using limiter::Region;
 using Container = Calibrations::Container;
@@ -44,10 +44,10 @@ bool HasNothingRunning(const Container& container) {
   if (!container.is_active) return true;
   if (!container.is_measured) return false;
   uint32_t slots = 0;
-  if (!container.region->Read(offsetof(Region, books.slots_used), slots)) return true;
+  if (!container.region->Read(offsetof(Region, accounting.slots_used), slots)) return true;
   std::vector<InFlight> in_flight(std::min<size_t>(slots, limiter::kMaxSlots) *
                                   limiter::kMaxDevices);
-  if (!container.region->ReadBytes(offsetof(Region, books.in_flight), in_flight.data(),
+  if (!container.region->ReadBytes(offsetof(Region, accounting.in_flight), in_flight.data(),
                                    in_flight.size() * sizeof(InFlight))) {
     return true;
   }
@@ -67,7 +67,7 @@ const Container* Find(const std::vector<Container>& containers, const std::strin
 void Calibrations::Hold(const Gpu& gpu, const std::vector<Container>& containers, uint64_t until) {
   const uint64_t held[2] = {gpu.began, until};
   for (const Container& container : containers) {
-    container.region->Write(WordAt(container, offsetof(CalibrationBooks, held_from)), held);
+    container.region->Write(WordAt(container, offsetof(CalibrationAccounting, held_from)), held);
   }
 }
 
@@ -81,8 +81,8 @@ void Calibrations::Begin(Gpu& gpu, const std::vector<Container>& containers, uin
   const Container* chosen = nullptr;
   uint64_t measured = 0;
   for (const Container& container : containers) {
-    const uint64_t at = WordOf(container, offsetof(CalibrationBooks, wanted_at));
-    const uint64_t takes = WordOf(container, offsetof(CalibrationBooks, wanted_ns));
+    const uint64_t at = WordOf(container, offsetof(CalibrationAccounting, wanted_at));
+    const uint64_t takes = WordOf(container, offsetof(CalibrationAccounting, wanted_ns));
     if (at > now || now - at > kAskedLately || takes > limiter::kLongestCalibrated) continue;
     const auto last = gpu.measured.find(container.grant);
     const uint64_t last_at = last == gpu.measured.end() ? 0 : last->second;
@@ -110,17 +110,18 @@ void Calibrations::Drain(Gpu& gpu, const std::vector<Container>& containers, uin
   gpu.until = now + gpu.takes + kStart;
   Hold(gpu, containers, gpu.until);
   const uint64_t moment[2] = {gpu.from, gpu.until};
-  container->region->Write(WordAt(*container, offsetof(CalibrationBooks, alone_from)), moment);
+  container->region->Write(WordAt(*container, offsetof(CalibrationAccounting, alone_from)), moment);
 }
 
 void Calibrations::Await(Gpu& gpu, const std::vector<Container>& containers, uint64_t now) {
   const Container* const container = Find(containers, gpu.grant);
-  const uint64_t done_at =
-      container == nullptr ? gpu.from : WordOf(*container, offsetof(CalibrationBooks, done_at));
+  const uint64_t done_at = container == nullptr
+                               ? gpu.from
+                               : WordOf(*container, offsetof(CalibrationAccounting, done_at));
   if (done_at < gpu.from && now < gpu.until) return;
   gpu.measured[gpu.grant] = now;
   if (container != nullptr) {
-    container->region->Write(WordAt(*container, offsetof(CalibrationBooks, alone_until)), now);
+    container->region->Write(WordAt(*container, offsetof(CalibrationAccounting, alone_until)), now);
   }
   End(gpu, containers, now);
 }

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-using limiter::CalibrationBooks;
+using limiter::CalibrationAccounting;
 using limiter::InFlight;
 
 constexpr Duration kIdle = Calibrations::kIdle;
@@ -19,36 +19,36 @@ class CalibrationsTest : public RegionTest {
  protected:
   struct Container {
     FollowedRegion file;
-    CalibrationBooks* books;
+    CalibrationAccounting* accounting;
     InFlight* flight;
   };
   CalibrationsTest() {
     for (const char* grant : {"a", "b", "c"}) {
       Region& region = Make(grant);
       const size_t place = *grant == 'c' ? 1 : 0;
-      region.books.slots_used = 2;
-      containers_.emplace(
-          grant, Container{FollowedRegion::Open(directory_, FileOf(grant)),
-                           &region.books.calibrations[place], &region.books.in_flight[1][place]});
+      region.accounting.slots_used = 2;
+      containers_.emplace(grant, Container{FollowedRegion::Open(directory_, FileOf(grant)),
+                                           &region.accounting.calibrations[place],
+                                           &region.accounting.in_flight[1][place]});
       gpus_["GPU-1"].push_back({grant, &containers_.at(grant).file, place});
     }
   }
-  CalibrationBooks& Books(const char* grant) { return *containers_.at(grant).books; }
+  CalibrationAccounting& Accounting(const char* grant) { return *containers_.at(grant).accounting; }
   void Ask(const char* grant, uint64_t takes_ms) {
-    Books(grant).wanted_at = now_ms_ * kMs;
-    Books(grant).wanted_ns = takes_ms * kMs;
+    Accounting(grant).wanted_at = now_ms_ * kMs;
+    Accounting(grant).wanted_ns = takes_ms * kMs;
   }
   Duration Step(uint64_t later_ms = 0) {
     now_ms_ += later_ms;
     return calibrations_.Step(now_ms_ * kMs, gpus_);
   }
-  uint64_t HeldUntil(const char* grant) { return Books(grant).held_until / kMs; }
+  uint64_t HeldUntil(const char* grant) { return Accounting(grant).held_until / kMs; }
   // Until who asked says that it is done.
   void Calibrate(const char* grant) {
     ASSERT_EQ(Step(5), kBusy);
-    ASSERT_EQ(Books(grant).alone_from, now_ms_ * kMs);
+    ASSERT_EQ(Accounting(grant).alone_from, now_ms_ * kMs);
     now_ms_ += 50;
-    Books(grant).done_at = now_ms_ * kMs;
+    Accounting(grant).done_at = now_ms_ * kMs;
     ASSERT_EQ(Step(), kIdle);
   }
 
@@ -60,7 +60,7 @@ class CalibrationsTest : public RegionTest {
 
 TEST_F(CalibrationsTest, NobodyIsHeldWhereNobodyAsks) {
   EXPECT_EQ(Step(), kIdle);
-  for (const char* grant : {"a", "b", "c"}) EXPECT_EQ(Books(grant).held_until, 0u);
+  for (const char* grant : {"a", "b", "c"}) EXPECT_EQ(Accounting(grant).held_until, 0u);
 }
 
 TEST_F(CalibrationsTest, AllAreHeldUntilNothingRunsAndThenWhoAskedIsAlone) {
@@ -69,18 +69,18 @@ TEST_F(CalibrationsTest, AllAreHeldUntilNothingRunsAndThenWhoAskedIsAlone) {
   containers_.at("c").flight->since = 1;
   EXPECT_EQ(Step(), kBusy);
   for (const char* grant : {"a", "b", "c"}) {
-    EXPECT_EQ(Books(grant).held_from, now_ms_ * kMs) << grant;
+    EXPECT_EQ(Accounting(grant).held_from, now_ms_ * kMs) << grant;
     EXPECT_EQ(HeldUntil(grant), now_ms_ + 140) << grant;
   }
   containers_.at("a").flight->since = 0;
   EXPECT_EQ(Step(40), kBusy);
-  EXPECT_EQ(Books("b").alone_from, 0u) << "c is not done";
+  EXPECT_EQ(Accounting("b").alone_from, 0u) << "c is not done";
   containers_.at("c").flight->since = 0;
   EXPECT_EQ(Step(10), kBusy);
-  EXPECT_EQ(Books("b").alone_from, now_ms_ * kMs);
-  EXPECT_EQ(Books("b").alone_until, (now_ms_ + 120) * kMs);
+  EXPECT_EQ(Accounting("b").alone_from, now_ms_ * kMs);
+  EXPECT_EQ(Accounting("b").alone_until, (now_ms_ + 120) * kMs);
   EXPECT_EQ(HeldUntil("a"), now_ms_ + 120);
-  EXPECT_EQ(Books("a").alone_from, 0u);
+  EXPECT_EQ(Accounting("a").alone_from, 0u);
 }
 
 TEST_F(CalibrationsTest, OnceItIsMeasuredAllGoOn) {
@@ -89,10 +89,10 @@ TEST_F(CalibrationsTest, OnceItIsMeasuredAllGoOn) {
   EXPECT_EQ(Step(), kBusy);
   EXPECT_EQ(Step(10), kBusy);
   EXPECT_EQ(Step(5), kBusy);
-  Books("a").done_at = now_ms_ * kMs;
+  Accounting("a").done_at = now_ms_ * kMs;
   EXPECT_EQ(Step(5), kIdle);
-  EXPECT_EQ(Books("a").alone_until, now_ms_ * kMs);
-  EXPECT_EQ(Books("b").held_from, began_ms * kMs);
+  EXPECT_EQ(Accounting("a").alone_until, now_ms_ * kMs);
+  EXPECT_EQ(Accounting("b").held_from, began_ms * kMs);
   EXPECT_EQ(HeldUntil("b"), now_ms_);
 }
 
@@ -110,9 +110,9 @@ TEST_F(CalibrationsTest, ThatSomethingRunsIsNotWaitedForForEver) {
   containers_.at("b").flight->since = 1;
   EXPECT_EQ(Step(), kBusy);
   EXPECT_EQ(Step(119), kBusy);
-  EXPECT_EQ(Books("a").alone_from, 0u);
+  EXPECT_EQ(Accounting("a").alone_from, 0u);
   EXPECT_EQ(Step(1), kBusy);
-  EXPECT_EQ(Books("a").alone_from, now_ms_ * kMs);
+  EXPECT_EQ(Accounting("a").alone_from, now_ms_ * kMs);
 }
 
 TEST_F(CalibrationsTest, WhoDoesNotSayWhatItHasRunningIsGivenTimeForIt) {
@@ -120,9 +120,9 @@ TEST_F(CalibrationsTest, WhoDoesNotSayWhatItHasRunningIsGivenTimeForIt) {
   Ask("a", 10);
   EXPECT_EQ(Step(), kBusy);
   EXPECT_EQ(Step(119), kBusy);
-  EXPECT_EQ(Books("a").alone_from, 0u);
+  EXPECT_EQ(Accounting("a").alone_from, 0u);
   EXPECT_EQ(Step(1), kBusy);
-  EXPECT_EQ(Books("a").alone_from, now_ms_ * kMs);
+  EXPECT_EQ(Accounting("a").alone_from, now_ms_ * kMs);
 }
 
 TEST_F(CalibrationsTest, WhatSomebodyHasRunningWhoHasHadNothingForLongIsNotWaitedFor) {
@@ -131,7 +131,7 @@ TEST_F(CalibrationsTest, WhatSomebodyHasRunningWhoHasHadNothingForLongIsNotWaite
   Ask("a", 10);
   EXPECT_EQ(Step(), kBusy);
   EXPECT_EQ(Step(5), kBusy);
-  EXPECT_EQ(Books("a").alone_from, now_ms_ * kMs);
+  EXPECT_EQ(Accounting("a").alone_from, now_ms_ * kMs);
   EXPECT_EQ(HeldUntil("c"), now_ms_ + 30) << "it is held, too";
 }
 
@@ -142,7 +142,7 @@ TEST_F(CalibrationsTest, AnAgentThatComesTooLateMeasuresNothing) {
   const uint64_t held_until_ms = HeldUntil("b");
   containers_.at("b").flight->since = 0;
   EXPECT_EQ(Step(160), kIdle);
-  EXPECT_EQ(Books("a").alone_from, 0u);
+  EXPECT_EQ(Accounting("a").alone_from, 0u);
   EXPECT_EQ(HeldUntil("b"), held_until_ms);
   now_ms_ += 100'000;
   Ask("a", 10);
@@ -217,11 +217,11 @@ TEST_F(CalibrationsTest, EachGpuHasItsOwn) {
   gpus_["GPU-2"] = {{"d", &d, 0}, {"e", &e, 0}};
   Ask("a", 100);
   EXPECT_EQ(Step(), kBusy);
-  EXPECT_EQ(beside.books.calibrations[0].held_until, 0u);
-  other.books.calibrations[0].wanted_at = now_ms_ * kMs;
-  other.books.calibrations[0].wanted_ns = 5 * kMs;
+  EXPECT_EQ(beside.accounting.calibrations[0].held_until, 0u);
+  other.accounting.calibrations[0].wanted_at = now_ms_ * kMs;
+  other.accounting.calibrations[0].wanted_ns = 5 * kMs;
   EXPECT_EQ(Step(), kBusy);
-  EXPECT_EQ(beside.books.calibrations[0].held_until, (now_ms_ + 140) * kMs);
+  EXPECT_EQ(beside.accounting.calibrations[0].held_until, (now_ms_ + 140) * kMs);
 }
 
 }  // namespace

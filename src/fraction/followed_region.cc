@@ -58,9 +58,10 @@ FollowedRegion FollowedRegion::Open(const std::string& directory, const std::str
   if (!region.valid()) return {};
   uint64_t magic = 0;
   uint32_t version = 0;
-  const bool is_known =
-      region.Read(offsetof(Region, books.magic), magic) && magic == limiter::kBooksMagic &&
-      region.Read(offsetof(Region, books.version), version) && version == limiter::kBooksVersion;
+  const bool is_known = region.Read(offsetof(Region, accounting.magic), magic) &&
+                        magic == limiter::kAccountingMagic &&
+                        region.Read(offsetof(Region, accounting.version), version) &&
+                        version == limiter::kAccountingVersion;
   return is_known ? std::move(region) : FollowedRegion();
 }
 

@@ -29,10 +29,10 @@ TEST_F(FollowedRegionTest, WhoIsToStopTouchesItNoMore) {
   ASSERT_TRUE(file.valid());
   visits_->Stop();
 
-  file.Write(offsetof(Region, books.times), uint64_t{1});
+  file.Write(offsetof(Region, accounting.times), uint64_t{1});
   uint64_t read = 0;
-  EXPECT_FALSE(file.Read(offsetof(Region, books.times), read));
-  EXPECT_EQ(region.books.times[0].used, 0U);
+  EXPECT_FALSE(file.Read(offsetof(Region, accounting.times), read));
+  EXPECT_EQ(region.accounting.times[0].used, 0U);
   EXPECT_FALSE(FollowedRegion::Open(directory_, FileOf("a"), visits_).valid());
 }
 

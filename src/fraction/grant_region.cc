@@ -35,7 +35,7 @@ bool WriteAt(int fd, const Region& region, size_t begin, size_t end) {
 bool Write(int fd, const Region& region) {
   return ftruncate(fd, sizeof region) == 0 &&
          WriteAt(fd, region, 0, offsetof(Region, hami.slots)) &&
-         WriteAt(fd, region, offsetof(Region, hami.proc_num), offsetof(Region, books.slots)) &&
+         WriteAt(fd, region, offsetof(Region, hami.proc_num), offsetof(Region, accounting.slots)) &&
          fchmod(fd, 0666) == 0;
 }
 

@@ -57,8 +57,8 @@ TEST_F(GrantRegionTest, HasTheContainersLimitsBeforeAnyOfItsProcesses) {
   EXPECT_EQ(hami.utilization_switch, 1);
   EXPECT_EQ(hami.priority, 0);
   EXPECT_EQ(hami.proc_num, 0);
-  EXPECT_EQ(region->books.magic, limiter::kBooksMagic);
-  EXPECT_EQ(region->books.core_policy, limiter::CorePolicy::kForce);
+  EXPECT_EQ(region->accounting.magic, limiter::kAccountingMagic);
+  EXPECT_EQ(region->accounting.core_policy, limiter::CorePolicy::kForce);
   EXPECT_EQ(os::Inspect(Path())->mode & 0777U, 0666U);
   EXPECT_EQ(os::ListDirectory(directory_ + "/vgpu/containers"), std::vector<std::string>{"a"});
 }

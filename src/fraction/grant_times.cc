@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 using limiter::Region;
-using limiter::TimeBooks;
+using limiter::TimeAccounting;
 
 constexpr uint64_t kIdle = 2'000'000'000;  // ns in which a container had nothing
 constexpr uint64_t kSecond = 1'000'000'000;
@@ -24,7 +24,7 @@ constexpr uint64_t kMostAtOnce = 2'000'000'000;  // ns
 template <class Visit>
 void VisitShown(const FollowedRegion& file, size_t place, Visit visit) {
   uint32_t slots = 0;
-  if (!file.Read(offsetof(Region, books.slots_used), slots)) return;
+  if (!file.Read(offsetof(Region, accounting.slots_used), slots)) return;
   slots = std::min<uint32_t>(slots, limiter::kMaxSlots);
   for (size_t slot = 0; slot < slots; ++slot) {
     const size_t at = offsetof(Region, hami.slots) + slot * sizeof(limiter::HamiSlot) +
@@ -64,9 +64,10 @@ void GrantTimes::Add(const std::string& grant, const std::string& directory,
   if (!region.file.valid()) return LeaveOut(grant, devices);
   unknown_.erase(grant);
   for (size_t place = 0; place < devices.size() && place < limiter::kMaxDevices; ++place) {
-    TimeBooks books{};
-    (void)region.file.Read(TimesAt(place), books);
-    region.devices.push_back({.uuid = devices[place], .used = books.used, .others = books.others});
+    TimeAccounting accounting{};
+    (void)region.file.Read(TimesAt(place), accounting);
+    region.devices.push_back(
+        {.uuid = devices[place], .used = accounting.used, .others = accounting.others});
   }
   regions_.emplace(grant, std::move(region));
 }
@@ -87,7 +88,7 @@ void GrantTimes::Remove(const std::string& grant) {
 uint64_t GrantTimes::ReadLatest(const FollowedRegion& file, size_t place, Device& device,
                                 uint64_t now, uint64_t passed) {
   uint64_t used = 0;
-  if (!file.Read(TimesAt(place) + offsetof(TimeBooks, used), used)) return 0;
+  if (!file.Read(TimesAt(place) + offsetof(TimeAccounting, used), used)) return 0;
   const auto more = static_cast<int64_t>(used - device.used);
   // So much less is another region's, or nonsense.
   if (more > 0 || more < -static_cast<int64_t>(kMostAtOnce)) device.used = used;
@@ -184,7 +185,7 @@ void GrantTimes::TellOthers(uint64_t now) {
       const bool is_known = !unknown.contains(device.uuid);
       is_any_shared_ = is_any_shared_ || (is_known && active[device.uuid] > 1);
       const uint64_t word[2] = {device.others, is_known ? now : 0};
-      region.file.Write(TimesAt(place) + offsetof(TimeBooks, others), word);
+      region.file.Write(TimesAt(place) + offsetof(TimeAccounting, others), word);
     }
   }
 }

@@ -11,7 +11,7 @@ namespace tessera {
 namespace {
 
 using limiter::kMaxDevices;
-using limiter::TimeBooks;
+using limiter::TimeAccounting;
 
 class GrantTimesTest : public RegionTest {
  protected:
@@ -32,9 +32,9 @@ class GrantTimesTest : public RegionTest {
 };
 
 TEST_F(GrantTimesTest, EachIsToldWhatTheOthersOfItsGpuWereCharged) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
-  TimeBooks& b = Add("b", {"GPU-2", "GPU-1"}).books.times[1];
-  TimeBooks& c = Add("c", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
+  TimeAccounting& b = Add("b", {"GPU-2", "GPU-1"}).accounting.times[1];
+  TimeAccounting& c = Add("c", {"GPU-1"}).accounting.times[0];
   Tell(1'000);
   a.used = 30 * kMs;
   b.used = 20 * kMs;
@@ -51,7 +51,7 @@ TEST_F(GrantTimesTest, EachIsToldWhatTheOthersOfItsGpuWereCharged) {
 }
 
 TEST_F(GrantTimesTest, WhoIsAloneIsToldSo) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
   Add("b", {"GPU-1"});
   a.used = 30 * kMs;
   EXPECT_EQ(Tell(1'000), GrantTimes::kAlone);
@@ -60,8 +60,8 @@ TEST_F(GrantTimesTest, WhoIsAloneIsToldSo) {
 }
 
 TEST_F(GrantTimesTest, WhoLaunchesNothingIsWrittenNothing) {
-  Add("a", {"GPU-1"}).books.times[0].used = 30 * kMs;
-  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  Add("a", {"GPU-1"}).accounting.times[0].used = 30 * kMs;
+  TimeAccounting& b = Add("b", {"GPU-1"}).accounting.times[0];
   Tell(1'000);
   EXPECT_EQ(b.others_at, 0u);
   b.used = kMs;
@@ -70,11 +70,11 @@ TEST_F(GrantTimesTest, WhoLaunchesNothingIsWrittenNothing) {
 }
 
 TEST_F(GrantTimesTest, WhatAContainerWasToldByAnEarlierAgentGoesOn) {
-  TimeBooks& a = Make("a").books.times[0];
+  TimeAccounting& a = Make("a").accounting.times[0];
   a.used = 100 * kMs;
   a.others = 500 * kMs;
   times_.Add("a", directory_, FileOf("a"), {"GPU-1"});
-  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  TimeAccounting& b = Add("b", {"GPU-1"}).accounting.times[0];
   a.used += kMs;
   b.used += 2 * kMs;
   Tell(1'000);
@@ -83,8 +83,8 @@ TEST_F(GrantTimesTest, WhatAContainerWasToldByAnEarlierAgentGoesOn) {
 }
 
 TEST_F(GrantTimesTest, WhatIsGivenBackIsNotCountedAgain) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
-  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
+  TimeAccounting& b = Add("b", {"GPU-1"}).accounting.times[0];
   a.used = b.used = 30 * kMs;
   Tell(1'000);
   a.used -= 10 * kMs;
@@ -96,8 +96,8 @@ TEST_F(GrantTimesTest, WhatIsGivenBackIsNotCountedAgain) {
 }
 
 TEST_F(GrantTimesTest, NonsenseCountsForNoMoreThanTheTimeThatPassed) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
-  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
+  TimeAccounting& b = Add("b", {"GPU-1"}).accounting.times[0];
   b.used = kMs;
   Tell(1'000);
   a.used = uint64_t{1} << 62;
@@ -113,8 +113,8 @@ TEST_F(GrantTimesTest, NonsenseCountsForNoMoreThanTheTimeThatPassed) {
 }
 
 TEST_F(GrantTimesTest, WhoHasGoneIsNoNeighbour) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
-  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
+  TimeAccounting& b = Add("b", {"GPU-1"}).accounting.times[0];
   a.used = b.used = 30 * kMs;
   EXPECT_EQ(Tell(1'000), GrantTimes::kShared);
   times_.Remove("b");
@@ -125,12 +125,12 @@ TEST_F(GrantTimesTest, WhoHasGoneIsNoNeighbour) {
 
 TEST_F(GrantTimesTest, WhoStoppedLaunchingIsShownIdleToTheMonitor) {
   Region& region = Add("a", {"GPU-1", "GPU-2"});
-  region.books.slots_used = 3;
+  region.accounting.slots_used = 3;
   region.hami.slots[2].utilization[1].sm = 40;
   region.hami.slots[2].utilization[0].sm = 50;
-  region.books.times[1].used = kMs;
+  region.accounting.times[1].used = kMs;
   Tell(1'000);
-  region.books.times[0].used = kMs;
+  region.accounting.times[0].used = kMs;
   Tell(2'900);
   EXPECT_EQ(region.hami.slots[2].utilization[1].sm, 40u);
   Tell(3'100);
@@ -139,9 +139,9 @@ TEST_F(GrantTimesTest, WhoStoppedLaunchingIsShownIdleToTheMonitor) {
 }
 
 TEST_F(GrantTimesTest, WhoseTimeIsNotLimitedHadWhatItsProcessesAreShownToHave) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
   Region& b = Add("b", {"GPU-1"});
-  b.books.slots_used = 3;
+  b.accounting.slots_used = 3;
   Show(b, 0, 30, 4'000);
   Show(b, 2, 40, 4'000);
   a.used = kMs;
@@ -159,11 +159,11 @@ TEST_F(GrantTimesTest, WhoseTimeIsNotLimitedHadWhatItsProcessesAreShownToHave) {
 }
 
 TEST_F(GrantTimesTest, WhoIsChargedHadThatAlone) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
   Region& b = Add("b", {"GPU-1"});
-  b.books.slots_used = 1;
+  b.accounting.slots_used = 1;
   Tell(4'000);
-  a.used = b.books.times[0].used = kMs;
+  a.used = b.accounting.times[0].used = kMs;
   Show(b, 0, 30, 4'100);
   Tell(4'100);
   EXPECT_EQ(a.others, kMs);
@@ -177,9 +177,9 @@ TEST_F(GrantTimesTest, WhoIsChargedHadThatAlone) {
 }
 
 TEST_F(GrantTimesTest, BesideAContainerThatNobodyFollowsNobodyIsToldAnything) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
-  TimeBooks& b = Add("b", {"GPU-1"}).books.times[0];
-  TimeBooks& c = Add("c", {"GPU-2"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
+  TimeAccounting& b = Add("b", {"GPU-1"}).accounting.times[0];
+  TimeAccounting& c = Add("c", {"GPU-2"}).accounting.times[0];
   a.used = b.used = c.used = kMs;
   EXPECT_EQ(Tell(1'000), GrantTimes::kShared);
   times_.Add("foreign", directory_, "foreign.cache", {"GPU-1"});
@@ -195,7 +195,7 @@ TEST_F(GrantTimesTest, BesideAContainerThatNobodyFollowsNobodyIsToldAnything) {
 }
 
 TEST_F(GrantTimesTest, OneWhoseRegionIsThereAtLastIsFollowed) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
   times_.Add("b", directory_, FileOf("b"), {"GPU-1"});
   Add("b", {"GPU-1"});
   a.used = kMs;
@@ -204,7 +204,7 @@ TEST_F(GrantTimesTest, OneWhoseRegionIsThereAtLastIsFollowed) {
 }
 
 TEST_F(GrantTimesTest, ARemovedRegionThatTakesTheDiskIsLetGo) {
-  TimeBooks& a = Add("a", {"GPU-1"}).books.times[0];
+  TimeAccounting& a = Add("a", {"GPU-1"}).accounting.times[0];
   Add("b", {"GPU-1"});
   const std::string path = directory_ + "/" + FileOf("b");
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -222,19 +222,19 @@ TEST_F(GrantTimesTest, ARemovedRegionThatTakesTheDiskIsLetGo) {
 TEST_F(GrantTimesTest, AKernelThatIsToBeCalibratedHoldsTheOthersForAMoment) {
   Region& a = Add("a", {"GPU-1"});
   Region& b = Add("b", {"GPU-1"});
-  a.books.times[0].used = b.books.times[0].used = kMs;
+  a.accounting.times[0].used = b.accounting.times[0].used = kMs;
   EXPECT_EQ(Tell(1'000), GrantTimes::kShared);
-  a.books.calibrations[0].wanted_at = 1'100 * kMs;
-  a.books.calibrations[0].wanted_ns = 50 * kMs;
+  a.accounting.calibrations[0].wanted_at = 1'100 * kMs;
+  a.accounting.calibrations[0].wanted_ns = 50 * kMs;
   EXPECT_EQ(Tell(1'100), Calibrations::kBusy);
-  EXPECT_GE(b.books.calibrations[0].held_until, 1'100 * kMs);
+  EXPECT_GE(b.accounting.calibrations[0].held_until, 1'100 * kMs);
   EXPECT_EQ(Tell(1'105), Calibrations::kBusy);
-  EXPECT_EQ(a.books.calibrations[0].alone_from, 1'105 * kMs);
+  EXPECT_EQ(a.accounting.calibrations[0].alone_from, 1'105 * kMs);
 }
 
 TEST_F(GrantTimesTest, OtherFilesAreLeftAlone) {
-  Make("version").books.version = limiter::kBooksVersion + 1;
-  Make("foreign").books.magic = 1;
+  Make("version").accounting.version = limiter::kAccountingVersion + 1;
+  Make("foreign").accounting.magic = 1;
   Make("real");
   ASSERT_EQ(mkfifo((directory_ + "/" + FileOf("pipe")).c_str(), 0600), 0);
   ASSERT_TRUE(os::ReplaceLink(directory_ + "/" + FileOf("link"), FileOf("real")));
@@ -269,9 +269,9 @@ TEST_F(GrantTimesTest, NothingIsOpenedThatIsNoFile) {
 TEST_F(GrantTimesTest, MoreDevicesThanARegionHasAreNotRead) {
   Region& region = Make("a");
   times_.Add("a", directory_, FileOf("a"), std::vector<std::string>(kMaxDevices + 5, "GPU-1"));
-  region.books.times[0].used = kMs;
+  region.accounting.times[0].used = kMs;
   Tell(1'000);
-  EXPECT_EQ(region.books.times[kMaxDevices - 1].others, 0u);
+  EXPECT_EQ(region.accounting.times[kMaxDevices - 1].others, 0u);
 }
 
 }  // namespace

@@ -22,14 +22,14 @@ class GrantTimesThreadTest : public RegionTest {
  protected:
   Region& Add(const std::string& grant, const std::string& gpu) {
     Region& region = Make(grant);
-    region.books.times[0].used = kMs;
+    region.accounting.times[0].used = kMs;
     times_.Add(grant, directory_, FileOf(grant), {gpu});
     return region;
   }
   // Until the container is told something that it was not by now, as it goes on.
   static void AwaitWord(Region& region) {
-    std::atomic_ref<uint64_t> told(region.books.times[0].others_at);
-    std::atomic_ref<uint64_t> used(region.books.times[0].used);
+    std::atomic_ref<uint64_t> told(region.accounting.times[0].others_at);
+    std::atomic_ref<uint64_t> used(region.accounting.times[0].used);
     const uint64_t before = told;
     while (told == before) {
       used += kMs;
@@ -53,10 +53,10 @@ TEST_F(GrantTimesThreadTest, AContainerThatHoldsItsRegionCostsOthersNothingInThe
   AwaitWord(b);
   std::optional<os::HeldFile> held(std::in_place, directory_ + "/" + FileOf("a"));
   if (!held->is_held()) GTEST_SKIP() << "this user may not let a write wait";
-  a.books.times[0].used += kMs;
-  const uint64_t before = a.books.times[0].others_at;
+  a.accounting.times[0].used += kMs;
+  const uint64_t before = a.accounting.times[0].others_at;
   for (int i = 0; i < 2; ++i) AwaitWord(b);
-  EXPECT_EQ(a.books.times[0].others_at, before);
+  EXPECT_EQ(a.accounting.times[0].others_at, before);
 
   held.reset();
   AwaitWord(a);
@@ -82,8 +82,8 @@ TEST_F(GrantTimesThreadTest, OneThatHoldsItAgainAndAgainIsLeftOutAsWell) {
   while (is_held && !is_told() && SystemClock().Now() < until) {
     const os::HeldFile held(directory_ + "/" + FileOf("a"));
     is_held = held.is_held();
-    a.books.times[0].used += kMs;
-    b.books.times[0].used += kMs;
+    a.accounting.times[0].used += kMs;
+    b.accounting.times[0].used += kMs;
     poll(nullptr, 0, 200);  // of the 400 ms that count
   }
   log::SetSink(nullptr);

@@ -10,10 +10,11 @@
 namespace tessera {
 
 constexpr size_t TimesAt(size_t place) {
-  return offsetof(limiter::Region, books.times) + place * sizeof(limiter::TimeBooks);
+  return offsetof(limiter::Region, accounting.times) + place * sizeof(limiter::TimeAccounting);
 }
 constexpr size_t CalibrationAt(size_t place) {
-  return offsetof(limiter::Region, books.calibrations) + place * sizeof(limiter::CalibrationBooks);
+  return offsetof(limiter::Region, accounting.calibrations) +
+         place * sizeof(limiter::CalibrationAccounting);
 }
 
 }  // namespace tessera

@@ -49,15 +49,15 @@ class Words {
 constexpr size_t SlotAt(size_t slot) {
   return offsetof(HamiRegion, slots) + slot * sizeof(HamiSlot);
 }
-constexpr size_t BooksAt(size_t offset) {
-  return limiter::kBooksOffset + offset;
+constexpr size_t AccountingAt(size_t offset) {
+  return limiter::kAccountingOffset + offset;
 }
 
 // Of the time that the container was charged, in ns.
 std::optional<uint64_t> BusyOf(const Words& words, size_t device) {
-  return words.At<uint64_t>(BooksAt(offsetof(limiter::Books, times)) +
-                            device * sizeof(limiter::TimeBooks) +
-                            offsetof(limiter::TimeBooks, used));
+  return words.At<uint64_t>(AccountingAt(offsetof(limiter::Accounting, times)) +
+                            device * sizeof(limiter::TimeAccounting) +
+                            offsetof(limiter::TimeAccounting, used));
 }
 
 // Which of the makers' it is.
@@ -80,14 +80,14 @@ Result<Maker> Judge(std::string_view bytes) {
     return Fail(Reason::kBadRegion, "it was cut off: {} of {} bytes", bytes.size(),
                 limiter::kRegionSize);
   }
-  if (words.At<uint64_t>(BooksAt(0)) != limiter::kBooksMagic) {
+  if (words.At<uint64_t>(AccountingAt(0)) != limiter::kAccountingMagic) {
     return Fail(Reason::kBadRegion, "its second part is something else");
   }
-  const auto version = words.At<uint32_t>(BooksAt(offsetof(limiter::Books, version)));
-  const auto size = words.At<uint32_t>(BooksAt(offsetof(limiter::Books, size)));
-  if (version != limiter::kBooksVersion || size != sizeof(limiter::Books)) {
-    return Fail(Reason::kBadRegion, "its books are of version {}, and this is for {}", version,
-                limiter::kBooksVersion);
+  const auto version = words.At<uint32_t>(AccountingAt(offsetof(limiter::Accounting, version)));
+  const auto size = words.At<uint32_t>(AccountingAt(offsetof(limiter::Accounting, size)));
+  if (version != limiter::kAccountingVersion || size != sizeof(limiter::Accounting)) {
+    return Fail(Reason::kBadRegion, "its accounting is of version {}, and this is for {}", version,
+                limiter::kAccountingVersion);
   }
   return Maker::kTessera;
 }
@@ -134,8 +134,8 @@ class Reader {
       const size_t uuid = offsetof(HamiRegion, uuids) + i * limiter::kUuidSize;
       Device device{.uuid = words_.Text(uuid, limiter::kUuidSize)};
       if (ours)
-        device.used =
-            UnitsAt(BooksAt(offsetof(limiter::Books, devices)) + i * sizeof(limiter::DeviceBooks));
+        device.used = UnitsAt(AccountingAt(offsetof(limiter::Accounting, devices)) +
+                              i * sizeof(limiter::DeviceAccounting));
       // A place that nobody has named yet is no device, whatever its limit.
       const bool is_device = ours ? !device.uuid.empty() || device.used > 0 : i < count;
       if (!is_device) continue;
@@ -151,7 +151,8 @@ class Reader {
 
   void ReadPolicy() {
     constexpr std::string_view kPolicies[] = {"default", "force", "disable"};
-    const auto policy = words_.At<uint32_t>(BooksAt(offsetof(limiter::Books, core_policy)));
+    const auto policy =
+        words_.At<uint32_t>(AccountingAt(offsetof(limiter::Accounting, core_policy)));
     if (policy < std::size(kPolicies)) {
       region_.policy = kPolicies[policy];
     } else {
@@ -159,12 +160,12 @@ class Reader {
     }
   }
 
-  // By our own books; what contexts and modules take of it is a mirror.
+  // By our own accounting; what contexts and modules take of it is a mirror.
   void ReadOwnProcesses() {
     for (size_t slot = 0; slot < limiter::kMaxSlots; ++slot) {
-      const size_t at =
-          BooksAt(offsetof(limiter::Books, slots)) + slot * sizeof(limiter::SlotBooks);
-      const auto owner = words_.At<uint64_t>(at + offsetof(limiter::SlotBooks, owner));
+      const size_t at = AccountingAt(offsetof(limiter::Accounting, slots)) +
+                        slot * sizeof(limiter::SlotAccounting);
+      const auto owner = words_.At<uint64_t>(at + offsetof(limiter::SlotAccounting, owner));
       if (owner == 0) continue;
       Process process{.slot = static_cast<int>(slot), .pid = static_cast<uint32_t>(owner)};
       process.ended = words_.At<int32_t>(SlotAt(slot) + offsetof(HamiSlot, status)) == 0;

@@ -51,7 +51,7 @@ TEST(RegionTest, HasWhatEachProcessHoldsOfWhat) {
   EXPECT_EQ(region.odd, 0U);
 }
 
-TEST(RegionTest, HamiCoresOwnHasNoBooksAndNoTotalOfItsOwn) {
+TEST(RegionTest, HamiCoresOwnHasNoAccountingAndNoTotalOfItsOwn) {
   TestRegion made({{kGpu, 2048 * kMib, 30}});
   made.Hold(0, 17, 0, 600 * kMib, 100 * kMib);
   made.Hold(1, 18, 0, 5 * kMib, 0);
@@ -94,9 +94,9 @@ TEST(RegionTest, WhereTimeIsNotLimitedItsProcessesSayWhatTheyHadLately) {
   EXPECT_EQ(region.devices[0].lately, 25U);
   EXPECT_EQ(region.odd, 1U);
 
-  made->books.core_policy = limiter::CorePolicy::kDisable;
+  made->accounting.core_policy = limiter::CorePolicy::kDisable;
   EXPECT_EQ(Parse(made.Bytes()).value().devices[1].lately, 25U);
-  made->books.core_policy = limiter::CorePolicy::kDefault;
+  made->accounting.core_policy = limiter::CorePolicy::kDefault;
   EXPECT_EQ(Parse(made.Bytes()).value().devices[1].lately, std::nullopt);
   made->hami.utilization_switch = 0;
   EXPECT_EQ(Parse(made.Bytes()).value().devices[1].lately, 25U);
@@ -119,10 +119,10 @@ TEST(RegionTest, OneThatWasCutOffIsSaidToBeSo) {
 
 TEST(RegionTest, AnotherVersionIsSaidToBeSo) {
   TestRegion made({{kGpu, 2048 * kMib, 30}});
-  made->books.version = 99;
-  EXPECT_EQ(Trouble(made.Bytes()), "its books are of version 99, and this is for " +
-                                       std::to_string(limiter::kBooksVersion));
-  made->books.magic = 1;
+  made->accounting.version = 99;
+  EXPECT_EQ(Trouble(made.Bytes()), "its accounting is of version 99, and this is for " +
+                                       std::to_string(limiter::kAccountingVersion));
+  made->accounting.magic = 1;
   EXPECT_EQ(Trouble(made.Bytes()), "its second part is something else");
   made->hami.major = 3;
   EXPECT_EQ(Trouble(made.Bytes()), "it is of HAMi-core's version 3, which is not known here");
@@ -136,7 +136,7 @@ TEST(RegionTest, NumbersThatCannotBeCountAsNone) {
   made->hami.slots[0].used[0].context = UINT64_MAX;
   made->hami.slots[0].used[0].module = 900 * kMib;  // more than it holds
   made->hami.slots[0].used[0].managed = UINT64_MAX;
-  made->books.core_policy = limiter::CorePolicy{9};
+  made->accounting.core_policy = limiter::CorePolicy{9};
   made->hami.device_num = UINT64_MAX;
 
   const Region region = Parse(made.Bytes()).value();
@@ -164,8 +164,8 @@ TEST(RegionTest, OfHamiCoreTooNumbersThatCannotBeCountAsNone) {
 
 TEST(RegionTest, WhatIsHeldOfADeviceThatThereIsNotCountsAsNone) {
   TestRegion made({{kGpu, 2048 * kMib, 30}});
-  made->books.slots[0].owner = 17;
-  made->books.slots[0].share[9] = 100;
+  made->accounting.slots[0].owner = 17;
+  made->accounting.slots[0].share[9] = 100;
 
   const Region region = Parse(made.Bytes()).value();
   EXPECT_EQ(region.processes, (std::vector<Process>{{.slot = 0, .pid = 17, .ended = true}}));

@@ -27,10 +27,10 @@ class TestRegion {
 
   // A process with a slot, which holds so much of a device, of that so much for its context.
   void Hold(int slot, uint32_t pid, int device, uint64_t bytes, uint64_t context) {
-    limiter::SlotBooks& books = region_->books.slots[slot];
-    books.owner = pid | uint64_t{12345} << 32;
-    books.share[device] = bytes / limiter::kUnit | uint64_t{7} << 36;
-    region_->books.devices[device].total.low += bytes / limiter::kUnit;
+    limiter::SlotAccounting& accounting = region_->accounting.slots[slot];
+    accounting.owner = pid | uint64_t{12345} << 32;
+    accounting.share[device] = bytes / limiter::kUnit | uint64_t{7} << 36;
+    region_->accounting.devices[device].total.low += bytes / limiter::kUnit;
     limiter::HamiSlot& shown = region_->hami.slots[slot];
     shown.pid = static_cast<int32_t>(pid);
     shown.status = limiter::kHamiSlotRuns;
@@ -43,7 +43,7 @@ class TestRegion {
     if (region_->hami.proc_num <= slot) region_->hami.proc_num = slot + 1;
   }
   // The device's time that its container was charged so far.
-  void Charge(int device, uint64_t ns) { region_->books.times[device].used = ns; }
+  void Charge(int device, uint64_t ns) { region_->accounting.times[device].used = ns; }
 
   std::string Bytes(size_t size = limiter::kRegionSize) const {
     return {reinterpret_cast<const char*>(region_.get()), size};

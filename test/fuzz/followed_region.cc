@@ -49,9 +49,9 @@ class Container {
       return Make();
     }
     for (; !former_.empty(); former_.pop_back()) former_.back().WriteTo(region_);
-    limiter::Books& books = region_->books;
-    std::memset(books.times, 0, sizeof books.times);
-    std::memset(books.calibrations, 0, sizeof books.calibrations);
+    limiter::Accounting& accounting = region_->accounting;
+    std::memset(accounting.times, 0, sizeof accounting.times);
+    std::memset(accounting.calibrations, 0, sizeof accounting.calibrations);
   }
   void BeOfLength(uint64_t length) {
     SetLength(std::min<uint64_t>(length, sizeof(Region)));
@@ -69,7 +69,7 @@ class Container {
  private:
   void Make() {
     limiter::MakeRegion({}, region_);
-    region_->books.slots_used = 1;
+    region_->accounting.slots_used = 1;
   }
   void SetLength(uint64_t length) const {
     Require(ftruncate(file_, static_cast<off_t>(length)) == 0, "a file has a length");
@@ -97,7 +97,7 @@ class Watch {
   void Look(uint64_t now) {
     const uint64_t passed = now - last_;
     held_ += std::min(passed, left_);
-    const limiter::TimeBooks& times = region_.books.times[0];
+    const limiter::TimeAccounting& times = region_.accounting.times[0];
     // It is not told at every look.
     Require(times.others_at == told_at_ || times.others_at == now, "it is told the time");
     const uint64_t most =
@@ -106,7 +106,7 @@ class Watch {
             "others had no more than the time that passed");
     others_ = times.others;
     told_at_ = times.others_at;
-    const limiter::CalibrationBooks& moments = region_.books.calibrations[0];
+    const limiter::CalibrationAccounting& moments = region_.accounting.calibrations[0];
     left_ = moments.held_until > now ? moments.held_until - now : 0;
     Require(left_ <= limiter::kMostHeld, "nobody is held for long");
     Require(held_ <= kMostHeldAtFirst + (now - began_) / 50, "nor often");
@@ -147,7 +147,7 @@ void Follow(const uint8_t* data, size_t size) {
     } else {
       container.Write(word);
     }
-    honest.books.times[0].used += kMs;
+    honest.accounting.times[0].used += kMs;
     now += (what >> 4) == 0x0f ? 3'000 * kMs : (uint64_t{1} + (what >> 4)) * 5 * kMs;
     const Duration next = times.Tell(now);
     Require(next >= Calibrations::kBusy && next <= GrantTimes::kAlone, "it goes on soon");

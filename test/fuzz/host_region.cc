@@ -24,8 +24,8 @@ std::string& Good() {
     auto* region = reinterpret_cast<limiter::Region*>(bytes.data());
     const limiter::RegionDevice devices[] = {{"GPU-aa", 1 << 30, 30}, {"GPU-bb", 0, 0}};
     limiter::MakeRegion({.devices = devices, .count = 2}, region);
-    region->books.slots[0].owner = 17;
-    region->books.slots[0].share[1] = 4096;
+    region->accounting.slots[0].owner = 17;
+    region->accounting.slots[0].share[1] = 4096;
     region->hami.slots[0].pid = 17;
     region->hami.slots[0].status = limiter::kHamiSlotRuns;
     region->hami.slots[0].used[1].total = 4096 * limiter::kUnit;

@@ -22,17 +22,20 @@ struct Part {
 inline constexpr size_t kFirstSlots = 8;
 
 inline Part PartOf(uint32_t place) {
-  using limiter::Books;
+  using limiter::Accounting;
   using limiter::HamiRegion;
-  using limiter::kBooksOffset;
+  using limiter::kAccountingOffset;
   static constexpr Part kParts[] = {
       {0, offsetof(HamiRegion, slots) + kFirstSlots * sizeof(limiter::HamiSlot)},
       {offsetof(HamiRegion, proc_num), sizeof(HamiRegion) - offsetof(HamiRegion, proc_num)},
-      {kBooksOffset, offsetof(Books, slots) + kFirstSlots * sizeof(limiter::SlotBooks)},
-      {kBooksOffset + offsetof(Books, times), sizeof(Books::times)},
-      {kBooksOffset + offsetof(Books, in_flight), kFirstSlots * sizeof(Books::in_flight[0])},
-      {kBooksOffset + offsetof(Books, calibrations), sizeof(Books::calibrations)},
-      {kBooksOffset + offsetof(Books, lendings), kFirstSlots * sizeof(Books::lendings[0])},
+      {kAccountingOffset,
+       offsetof(Accounting, slots) + kFirstSlots * sizeof(limiter::SlotAccounting)},
+      {kAccountingOffset + offsetof(Accounting, times), sizeof(Accounting::times)},
+      {kAccountingOffset + offsetof(Accounting, in_flight),
+       kFirstSlots * sizeof(Accounting::in_flight[0])},
+      {kAccountingOffset + offsetof(Accounting, calibrations), sizeof(Accounting::calibrations)},
+      {kAccountingOffset + offsetof(Accounting, lendings),
+       kFirstSlots * sizeof(Accounting::lendings[0])},
       {0, sizeof(limiter::Region)},
   };
   return kParts[place >> 29];

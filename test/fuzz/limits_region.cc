@@ -36,7 +36,7 @@ class File {
   void Write(uint32_t length, const uint8_t* data, size_t size) {
     Require(ftruncate(file_, 0) == 0 && ftruncate(file_, kRegionSize) == 0, "it may be cut");
     Put(0, offsetof(HamiRegion, slots));
-    Put(offsetof(HamiRegion, proc_num), kBooksOffset + 64 - offsetof(HamiRegion, proc_num));
+    Put(offsetof(HamiRegion, proc_num), kAccountingOffset + 64 - offsetof(HamiRegion, proc_num));
     for (; size >= 12; data += 12, size -= 12) {
       uint32_t place = 0;
       std::memcpy(&place, data, sizeof place);
@@ -49,7 +49,7 @@ class File {
   // What is between, slots, nobody asks for.
   static off_t PlaceOf(uint32_t word) {
     constexpr size_t kHead = offsetof(HamiRegion, slots) / 8;
-    constexpr size_t kTail = (kBooksOffset + 64 - offsetof(HamiRegion, proc_num)) / 8;
+    constexpr size_t kTail = (kAccountingOffset + 64 - offsetof(HamiRegion, proc_num)) / 8;
     const size_t at = word % (kHead + kTail);
     const size_t place = at < kHead ? at * 8 : offsetof(HamiRegion, proc_num) + (at - kHead) * 8;
     return static_cast<off_t>(place);

@@ -47,7 +47,7 @@ class AttacksEndTest : public ShareTest {
     int told[2];
     EXPECT_EQ(pipe(told), 0);
     Run([&] {
-      used = TheRegion()->books.times[0].used;
+      used = TheRegion()->accounting.times[0].used;
       EXPECT_EQ(write(told[1], &used, sizeof used), static_cast<ssize_t>(sizeof used));
     });
     EXPECT_EQ(read(told[0], &used, sizeof used), static_cast<ssize_t>(sizeof used));

@@ -152,7 +152,7 @@ TEST_F(AttacksExportTest, WhatOthersOpenedStaysCountedWhoeverFreesIt) {
   ExpectEnd(other, SIGKILL);
 }
 
-TEST_F(AttacksExportTest, AContextThatEndsTakesNothingOpenOutOfTheBooks) {
+TEST_F(AttacksExportTest, AContextThatEndsTakesNothingOpenOutOfTheAccounting) {
   const Peer peer;
   const pid_t other = StartPeer([&] {
     Open(peer.Receive<CUipcMemHandle>(kThere));

@@ -17,7 +17,7 @@
 namespace tessera::limiter {
 namespace {
 
-TEST_F(AttacksMemoryTest, AThreadThatWritesOverAnAnswerChangesNoBooks) {
+TEST_F(AttacksMemoryTest, AThreadThatWritesOverAnAnswerChangesNoAccounting) {
   Run([&] {
     CUdeviceptr held = 0;
     ASSERT_EQ(cuMemAlloc_v2(&held, 500 * kMiB), CUDA_SUCCESS);
@@ -41,7 +41,7 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAnAnswerChangesNoBooks) {
   });
 }
 
-TEST_F(AttacksMemoryTest, AThreadThatWritesOverAQuestionChangesNoBooks) {
+TEST_F(AttacksMemoryTest, AThreadThatWritesOverAQuestionChangesNoAccounting) {
   Run([&] {
     CUmemAllocationProp wanted = PinnedIn(CU_MEM_LOCATION_TYPE_DEVICE);
     volatile auto* const type = &wanted.location.type;
@@ -103,7 +103,7 @@ TEST_F(AttacksMemoryTest, WhatIsAllocatedWhileAContextEndsStaysCounted) {
   });
 }
 
-// Its memory is the card's again while the books have it still.
+// Its memory is the card's again while the accounting has it still.
 TEST_F(AttacksMemoryTest, AProcessThatIsKilledWhileCodeIsLoadedHidesNoneOfIt) {
   const std::string path = node_.directory() + "/code";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

@@ -34,7 +34,7 @@ class AttacksStreamTest : public ShareTest {
       ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
     }
   }
-  static double Used() { return static_cast<double>(TheRegion()->books.times[0].used); }
+  static double Used() { return static_cast<double>(TheRegion()->accounting.times[0].used); }
 
   std::atomic<bool> let_go_ = false;
 };

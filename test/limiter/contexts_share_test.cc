@@ -79,7 +79,7 @@ TEST_F(ContextsShareTest, AWaitForAStreamIsOneForWhatRanThere) {
   RunLimited([&] {
     PrepareBoth();
     ASSERT_EQ(Spin(devices_[1], kLong), CUDA_SUCCESS);
-    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][1];
+    const InFlight& in_flight = TheRegion()->accounting.in_flight[OwnSlot()][1];
     EXPECT_NE(in_flight.since, 0u);
     ASSERT_EQ(cuStreamSynchronize(devices_[1].stream), CUDA_SUCCESS);
     EXPECT_EQ(in_flight.since, 0u);
@@ -92,7 +92,7 @@ TEST_F(ContextsShareTest, TheDefaultStreamOfOneContextTellsNothingOfAnothers) {
   RunLimited([&] {
     PrepareBoth();
     const Device other = NewContext();
-    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][0];
+    const InFlight& in_flight = TheRegion()->accounting.in_flight[OwnSlot()][0];
     for (const auto& [own, foreign] : {std::pair{devices_[0], other}, {other, devices_[0]}}) {
       int kept = 0;
       // The last launch may be one that is measured.

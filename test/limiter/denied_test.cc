@@ -60,7 +60,7 @@ TEST_F(DeniedTest, WithoutLimitsThereIsNoMemoryWhereThatIsClosedNorIsAnyShown) {
   limits_.source = Source::kNone;
   limits_.count = 0;
   limits_.closed = true;
-  has_books_ = false;
+  has_accounting_ = false;
   Run([&] {
     ExpectNoMemoryOfAnyKind();
     ExpectNothingShown();

@@ -55,7 +55,7 @@ TEST_F(DevicesTest, ALaunchOnSeveralGpusIsOfTheShareOfEach) {
       EXPECT_LE(shares[1], 32u);
       for (size_t i = 0; i < 2; ++i) {
         EXPECT_GE(now[i] - before[i], 100 * kMs) << "it ran at all";
-        EXPECT_GE(TheRegion()->books.times[i].used + 3 * ns, now[i] - before[i])
+        EXPECT_GE(TheRegion()->accounting.times[i].used + 3 * ns, now[i] - before[i])
             << "it is charged for what it did";
       }
     });
@@ -81,8 +81,8 @@ TEST_F(DevicesTest, RanksThatWaitForEachOtherAreHeldUpForAMomentABurst) {
     const Device& device = devices_[rank];
     MakeCurrent(device);
     Load(*library_);
-    TimeBooks* const books = &TheRegion()->books.times[1];
-    if (rank == 1) Correct(books, fake_cuda::Now(), 30, 900 * kMs);
+    TimeAccounting* const accounting = &TheRegion()->accounting.times[1];
+    if (rank == 1) Correct(accounting, fake_cuda::Now(), 30, 900 * kMs);
     const auto call = library_->As<CUresult(CUstream, void (*)(void*), void*)>("cuLaunchHostFunc");
     for (int burst = 0; burst < kBursts; ++burst) {
       for (int step = 0; step < kSteps; ++step) {
@@ -113,7 +113,7 @@ TEST_F(DevicesTest, ALaunchThatIsRefusedCostsNoneOfThem) {
     devices_[1].spin = nullptr;
     for (int i = 0; i < 20; ++i) EXPECT_NE(SpinOnBoth(kMs), CUDA_SUCCESS);
     for (size_t i = 0; i < 2; ++i) {
-      EXPECT_GE(LeftIn(TheRegion()->books.times[i].bucket), kBurst - 1);
+      EXPECT_GE(LeftIn(TheRegion()->accounting.times[i].bucket), kBurst - 1);
     }
   });
 }

@@ -66,7 +66,7 @@ TEST_F(EscapesTest, NvmlBeforeCudaAndAnotherOrderOfDevicesConfuseNobody) {
   EXPECT_EQ(With("nvml"), "10 pieces; 1000 MiB\n");
 }
 
-TEST_F(EscapesTest, ProcessesThatEndAndBeginMoveNobodysBooks) {
+TEST_F(EscapesTest, ProcessesThatEndAndBeginMoveNobodysAccounting) {
   EXPECT_EQ(Without("slots"), "40 pieces; 4000 MiB\n");
   EXPECT_EQ(With("slots"), "10 pieces; 1000 MiB\n");
 }

@@ -93,7 +93,8 @@ TEST_F(GivenTest, ADirectoryThatWasRenamedAndMadeAnewGivesNothing) {
                    ": the limits file is not the node's, but of the pod or its image"));
 }
 
-// A process that cannot share the container's books has its limits for itself, where that is open.
+// A process that cannot share the container's accounting has its limits for itself, where that is
+// open.
 TEST_F(GivenTest, AFileThatOpensWhatTheNodeClosedIsClosed) {
   std::ofstream(Grant() + "/limits") << Limits("1073741824") << "region=/proc/nowhere/a.cache\n";
   const std::string give = "give " + Grant() + "/limits " + std::string(kLimitsPath) + "\ngive ";

@@ -59,9 +59,10 @@ class GraphDevicesTest : public DevicesTest {
   }
   // Nobody else has them, by the agent's word.
   CUresult LaunchAlone(CUgraphExec exec, CUstream stream) {
-    for (TimeBooks* books : {&TheRegion()->books.times[0], &TheRegion()->books.times[1]}) {
-      books->others = 1;
-      books->others_at = fake_cuda::Now() - (books->others_at == 0 ? 1'500 * kMs : 0);
+    for (TimeAccounting* accounting :
+         {&TheRegion()->accounting.times[0], &TheRegion()->accounting.times[1]}) {
+      accounting->others = 1;
+      accounting->others_at = fake_cuda::Now() - (accounting->others_at == 0 ? 1'500 * kMs : 0);
     }
     return cuGraphLaunch(exec, stream);
   }
@@ -86,10 +87,10 @@ class GraphDevicesTest : public DevicesTest {
   // It is charged for what it did there, which was something.
   void ExpectCharged(size_t device) {
     EXPECT_GE(busy_[device], 60 * kMs) << "it ran at all";
-    EXPECT_GE(TheRegion()->books.times[device].used + 3 * kNs, busy_[device]);
+    EXPECT_GE(TheRegion()->accounting.times[device].used + 3 * kNs, busy_[device]);
   }
   static bool IsUntouched(size_t device) {
-    return TheRegion()->books.times[device].bucket.high == 0;
+    return TheRegion()->accounting.times[device].bucket.high == 0;
   }
 
   Both busy_{};
@@ -173,7 +174,7 @@ TEST_F(GraphDevicesTest, WhoWaitsForItsStreamIsKnownToHaveLeftNothingOnTheOtherG
     CUgraph graph = NewGraph();
     Add(graph, devices_[1].spin);
     CUgraphExec exec = Instantiate(graph);
-    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][1];
+    const InFlight& in_flight = TheRegion()->accounting.in_flight[OwnSlot()][1];
     EXPECT_EQ(cuGraphLaunch(exec, devices_[0].stream), CUDA_SUCCESS);
     EXPECT_NE(in_flight.since, 0U);
     EXPECT_EQ(cuStreamSynchronize(devices_[0].stream), CUDA_SUCCESS);
@@ -233,8 +234,9 @@ TEST_F(GraphDevicesTest, OnesThatWaitForTheHostAreMeasuredOnBothOnceTheyAreLetGo
     for (int i = 0; i < kLaunches; ++i) ASSERT_EQ(LaunchAlone(exec, stream), CUDA_SUCCESS);
     let_go_ = true;
     ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
-    for (const TimeBooks& books : {TheRegion()->books.times[0], TheRegion()->books.times[1]}) {
-      EXPECT_NEAR(static_cast<double>(books.used), (kTaught * 2.0 + kLaunches * 3.0) * kMs,
+    for (const TimeAccounting& accounting :
+         {TheRegion()->accounting.times[0], TheRegion()->accounting.times[1]}) {
+      EXPECT_NEAR(static_cast<double>(accounting.used), (kTaught * 2.0 + kLaunches * 3.0) * kMs,
                   10.0 * kMs);
     }
   });

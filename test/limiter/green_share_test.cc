@@ -91,10 +91,10 @@ TEST_F(GreenShareTest, AWaitWhereOneIsCurrentIsForNothingOfOthers) {
     for (int i = 0; i < 3; ++i) ASSERT_EQ(Spin(100 * kMs, stream), CUDA_SUCCESS);
     MakeCurrent(idle);
     ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-    EXPECT_NE(TheRegion()->books.in_flight[OwnSlot()][0].since, 0u) << "it still runs";
+    EXPECT_NE(TheRegion()->accounting.in_flight[OwnSlot()][0].since, 0u) << "it still runs";
     MakeCurrent(nullptr);
     ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-    EXPECT_EQ(TheRegion()->books.in_flight[OwnSlot()][0].since, 0u);
+    EXPECT_EQ(TheRegion()->accounting.in_flight[OwnSlot()][0].since, 0u);
   });
 }
 

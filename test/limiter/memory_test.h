@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cuda/cuda_node.h"
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 #include "limiter/limits/limits.h"
 
 namespace tessera::limiter {
@@ -43,7 +43,7 @@ class MemoryTest : public testing::Test {
     CUcontext context = nullptr;
     ASSERT_EQ(CALL(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_SUCCESS);
     ASSERT_EQ(CALL(cuCtxSetCurrent)(context), CUDA_SUCCESS);
-    ASSERT_EQ(JoinWith(limits_), has_books_) << Meaning(WhyAlone());
+    ASSERT_EQ(JoinWith(limits_), has_accounting_) << Meaning(WhyAlone());
   }
 
   // Keeps a stream busy for so long.
@@ -98,7 +98,7 @@ class MemoryTest : public testing::Test {
 
   fake_cuda::CudaNode node_;
   Limits limits_;
-  bool has_books_ = true;  // whether Run() is to have joined
+  bool has_accounting_ = true;  // whether Run() is to have joined
   const fake_cuda::Library* library_ = nullptr;
 };
 

@@ -70,9 +70,9 @@ TEST_F(MonitorsWordsTest, AShareHoldsFromTheNextSecondOn) {
     ExpectShare([&] { return Spin(2 * kMs); }, 2 * kMs, 0, 600 * kMs);
     TheRegion()->hami.sm_limit[0] = 100;
     LaunchForASecond();
-    const uint64_t used = TheRegion()->books.times[0].used;
+    const uint64_t used = TheRegion()->accounting.times[0].used;
     for (int i = 0; i < 20; ++i) ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
-    EXPECT_EQ(TheRegion()->books.times[0].used, used);
+    EXPECT_EQ(TheRegion()->accounting.times[0].used, used);
   });
 }
 
@@ -90,7 +90,7 @@ TEST_F(MonitorsWordsTest, TheSwitchOfAMonitorThatIsGoneIsTakenBackWithinASecond)
   limits_.core_policy = CorePolicy::kDefault;
   Run([&] {
     TheRegion()->hami.recent_kernel = 2;
-    TheRegion()->books.monitor_at = 1;
+    TheRegion()->accounting.monitor_at = 1;
     TheRegion()->hami.utilization_switch = 0;
     LaunchForASecond();
     EXPECT_EQ(TheRegion()->hami.utilization_switch, 1);

@@ -101,7 +101,7 @@ TEST_F(NothingFoundTest, ALibraryThatWasBuiltClosedGivesWhoHasNoLimitsNothing) {
   EXPECT_EQ(Output(WithVariables() + Program("proc")), kGranted);
 }
 
-TEST_F(NothingFoundTest, WhereThatIsClosedWhoSharesTheBooksGetsItsLimit) {
+TEST_F(NothingFoundTest, WhereThatIsClosedWhoSharesTheAccountingGetsItsLimit) {
   if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
   EXPECT_EQ(WithPolicy("closed", WithVariables() + Program("proc")), kGranted);
   EXPECT_EQ(WithPolicy("closed", WithoutVariables() + Program("proc")), kGranted);

@@ -111,18 +111,18 @@ TEST_F(ShareTest, ACollectiveThatHasBegunIsNotHeldUpInItsMidst) {
   Run([&] {
     ASSERT_EQ(Launch(collective_, kMs), CUDA_SUCCESS);
     // Owed for three seconds, and each launch on its own would wait for its own.
-    Correct(&TheRegion()->books.times[0], fake_cuda::Now(), 30, 900 * kMs);
+    Correct(&TheRegion()->accounting.times[0], fake_cuda::Now(), 30, 900 * kMs);
     const uint64_t from = fake_cuda::Now();
     for (int i = 0; i < 50; ++i) ASSERT_EQ(Launch(collective_, kMs), CUDA_SUCCESS);
     EXPECT_LT(fake_cuda::Now() - from, 2'000 * kMs);
-    EXPECT_LT(LeftIn(TheRegion()->books.times[0].bucket), -100 * static_cast<int64_t>(kMs))
+    EXPECT_LT(LeftIn(TheRegion()->accounting.times[0].bucket), -100 * static_cast<int64_t>(kMs))
         << "it is owed";
   });
 }
 
 TEST_F(ShareTest, WhatIsOnlyCalledLikeACollectiveGetsItsShareInTheEnd) {
   Run([&] {
-    Correct(&TheRegion()->books.times[0], fake_cuda::Now(), 30,
+    Correct(&TheRegion()->accounting.times[0], fake_cuda::Now(), 30,
             static_cast<int64_t>(1'000 * kMs) + kBurst);
     ExpectShare([&] { return Launch(collective_, 2 * kMs); }, 2 * kMs, 0);
   });
@@ -258,7 +258,7 @@ TEST_F(ShareTest, WhileANeighboursKernelIsCalibratedNothingIsLaunched) {
     SCOPED_TRACE(cores);
     limits_.devices[0].cores = cores;
     Run([&] {
-      uint64_t* const held_until = &TheRegion()->books.calibrations[0].held_until;
+      uint64_t* const held_until = &TheRegion()->accounting.calibrations[0].held_until;
       const uint64_t until = fake_cuda::Now() + 200 * kMs;
       __atomic_store_n(held_until, until, __ATOMIC_RELAXED);
       // Where time is not limited, one launch in a 60th of a second looks.
@@ -271,8 +271,8 @@ TEST_F(ShareTest, WhileANeighboursKernelIsCalibratedNothingIsLaunched) {
 
 TEST_F(ShareTest, ALaunchOfAKernelThatIsToBeCalibratedTakesItsMoment) {
   Run([&] {
-    CalibrationBooks* const books = &TheRegion()->books.calibrations[0];
-    TimeBooks* const times = &TheRegion()->books.times[0];
+    CalibrationAccounting* const accounting = &TheRegion()->accounting.calibrations[0];
+    TimeAccounting* const times = &TheRegion()->accounting.times[0];
     const auto synchronize = library_->As<CUresult()>("cuCtxSynchronize");
     const auto launch = [&] {
       times->others += 1'000 * kMs;
@@ -280,18 +280,18 @@ TEST_F(ShareTest, ALaunchOfAKernelThatIsToBeCalibratedTakesItsMoment) {
       ASSERT_EQ(Spin(5 * kMs), CUDA_SUCCESS);
       synchronize();
     };
-    for (int i = 0; i < 20 && books->wanted_at == 0; ++i) launch();
-    EXPECT_EQ(books->wanted_ns / kMs, 5u);
-    EXPECT_EQ(books->done_at, 0u);
+    for (int i = 0; i < 20 && accounting->wanted_at == 0; ++i) launch();
+    EXPECT_EQ(accounting->wanted_ns / kMs, 5u);
+    EXPECT_EQ(accounting->done_at, 0u);
     const uint64_t from = fake_cuda::Now();
     const uint64_t moment[2] = {from, from + 400 * kMs};
-    books->held_from = moment[0];
-    books->held_until = moment[1];
-    books->alone_until = moment[1];
-    __atomic_store_n(&books->alone_from, moment[0], __ATOMIC_RELEASE);
-    while (books->done_at == 0 && fake_cuda::Now() < moment[1]) launch();
-    EXPECT_EQ(books->taken, moment[0]);
-    EXPECT_GE(books->done_at, moment[0] + 10 * kMs);
+    accounting->held_from = moment[0];
+    accounting->held_until = moment[1];
+    accounting->alone_until = moment[1];
+    __atomic_store_n(&accounting->alone_from, moment[0], __ATOMIC_RELEASE);
+    while (accounting->done_at == 0 && fake_cuda::Now() < moment[1]) launch();
+    EXPECT_EQ(accounting->taken, moment[0]);
+    EXPECT_GE(accounting->done_at, moment[0] + 10 * kMs);
   });
 }
 
@@ -302,7 +302,7 @@ TEST_F(ShareTest, AKernelThatTheDriverRefusesCostsNothing) {
       EXPECT_EQ(cuLaunchKernel(spin_, 1, 1, 1, 2048, 1, 1, 0, nullptr, parameters, nullptr),
                 CUDA_ERROR_INVALID_VALUE);
     }
-    EXPECT_GE(LeftIn(TheRegion()->books.times[0].bucket), kBurst - 1);
+    EXPECT_GE(LeftIn(TheRegion()->accounting.times[0].bucket), kBurst - 1);
   });
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cuda/cuda_node.h"
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 #include "limiter/limits/limits.h"
 #include "limiter/time/bucket.h"
 
@@ -85,12 +85,12 @@ class ShareTest : public testing::Test {
   }
   uint64_t Busy() { return library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy")(uuid_, 0); }
   // Nothing was ever taken from the share.
-  static bool IsUntouched() { return TheRegion()->books.times[0].bucket.high == 0; }
+  static bool IsUntouched() { return TheRegion()->accounting.times[0].bucket.high == 0; }
   // The agent's word: nobody else has the GPU. The first one says nothing of late.
   static void SayAlone() {
-    TimeBooks* const books = &TheRegion()->books.times[0];
-    books->others = 1;
-    books->others_at = fake_cuda::Now() - (books->others_at == 0 ? 1'500 * kMs : 0);
+    TimeAccounting* const accounting = &TheRegion()->accounting.times[0];
+    accounting->others = 1;
+    accounting->others_at = fake_cuda::Now() - (accounting->others_at == 0 ? 1'500 * kMs : 0);
   }
   CUstream NewStream() {
     CUstream stream = nullptr;

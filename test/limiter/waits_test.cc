@@ -57,7 +57,7 @@ class WaitsTest : public ShareTest {
   }
   void ExpectNothingInFlight(const Way& way, int launches, uint64_t ns) {
     SCOPED_TRACE(way.name);
-    const InFlight& in_flight = TheRegion()->books.in_flight[OwnSlot()][0];
+    const InFlight& in_flight = TheRegion()->accounting.in_flight[OwnSlot()][0];
     void* parameters[] = {&ns};
     const auto launch = way.is_per_thread ? cuLaunchKernel_ptsz : cuLaunchKernel;
     for (int i = 0; i < launches; ++i) {

@@ -89,7 +89,7 @@ void WriteIntoRegion(const T& value, size_t at) {
 
 // Who is stepped is slow, and was charged at its end for all of that.
 void ForgetDebt() {
-  WriteIntoRegion(TimeBooks{}, offsetof(Region, books.times));
+  WriteIntoRegion(TimeAccounting{}, offsetof(Region, accounting.times));
 }
 
 void JoinAndPrepare() {
@@ -195,8 +195,8 @@ std::span<const Operation> Operations() {
 void ForgetTheDead() {
   constexpr uint32_t kSlots = 1;
   WriteIntoRegion(kSlots, offsetof(Region, hami.proc_num));
-  WriteIntoRegion(kSlots, offsetof(Region, books.slots_used));
-  WriteIntoRegion(uint64_t{0}, offsetof(Region, books.reaped_at));
+  WriteIntoRegion(kSlots, offsetof(Region, accounting.slots_used));
+  WriteIntoRegion(uint64_t{0}, offsetof(Region, accounting.reaped_at));
 }
 
 void RunExecuted() {

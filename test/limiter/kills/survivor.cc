@@ -33,17 +33,17 @@ const Region& MapRegion() {
 }
 
 // Word for word: whoever comes next has nothing left to complete.
-Found Look(const Books& books) {
+Found Look(const Accounting& accounting) {
   Found found{};
-  found.total = (books.devices[0].total.low & kUnits) * kUnit;
-  found.lent = (books.devices[0].lent & kUnits) * kUnit;
+  found.total = (accounting.devices[0].total.low & kUnits) * kUnit;
+  found.lent = (accounting.devices[0].lent & kUnits) * kUnit;
   found.resident = fakecuda_resident(kUuid, 0);
   for (int slot = 0; slot < kMaxSlots; ++slot) {
-    const SlotBooks& of = books.slots[slot];
+    const SlotAccounting& of = accounting.slots[slot];
     const uint64_t share = (of.share[0] & kUnits) * kUnit;
     found.shares += share;
     if (of.owner == 0) {
-      if (books.in_flight[slot][0].since != 0) ++found.flights;
+      if (accounting.in_flight[slot][0].since != 0) ++found.flights;
       continue;
     }
     const auto pid = static_cast<pid_t>(static_cast<uint32_t>(of.owner));
@@ -69,19 +69,19 @@ struct Allocation {
   int64_t waits;
 };
 
-Found AskOnce(const Books& books, uint64_t bytes) {
+Found AskOnce(const Accounting& accounting, uint64_t bytes) {
   const Allocation all(kFirst + bytes);
-  Found found = Look(books);
+  Found found = Look(accounting);
   found.result = all.result;
   found.waits = all.waits;
   return found;
 }
 
-Found AskTwice(const Books& books, uint64_t bytes) {
+Found AskTwice(const Accounting& accounting, uint64_t bytes) {
   const Allocation first(kFirst);
-  const Found after_first = Look(books);
+  const Found after_first = Look(accounting);
   const Allocation rest(bytes);
-  Found found = Look(books);
+  Found found = Look(accounting);
   found.lost = static_cast<int64_t>(after_first.total - after_first.shares);
   found.result = rest.result;
   found.waits = first.waits + rest.waits;
@@ -100,8 +100,8 @@ struct Order {
   const Region& region = MapRegion();
   Order order{};
   while (read(orders, &order, sizeof order) == sizeof order) {
-    const Found found = order.calls == Calls::kOne ? AskOnce(region.books, order.bytes)
-                                                   : AskTwice(region.books, order.bytes);
+    const Found found = order.calls == Calls::kOne ? AskOnce(region.accounting, order.bytes)
+                                                   : AskTwice(region.accounting, order.bytes);
     if (write(answer, &found, sizeof found) != sizeof found) break;
   }
   _exit(0);

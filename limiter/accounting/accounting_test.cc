@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 
 #include <linux/sched.h>
 #include <sys/syscall.h>
@@ -7,16 +7,16 @@
 #include <thread>
 #include <vector>
 
-#include "limiter/books/container_test.h"
-#include "limiter/books/locks.h"
-#include "limiter/books/slots.h"
+#include "limiter/accounting/container_test.h"
+#include "limiter/accounting/locks.h"
+#include "limiter/accounting/slots.h"
 
 namespace tessera::limiter {
 namespace {
 
-using BooksTest = Container;
+using AccountingTest = Container;
 
-TEST_F(BooksTest, ProcessesOfAContainerHaveOneLimit) {
+TEST_F(AccountingTest, ProcessesOfAContainerHaveOneLimit) {
   const pid_t other = StartHolding(60 * kMiB);
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
@@ -31,7 +31,7 @@ TEST_F(BooksTest, ProcessesOfAContainerHaveOneLimit) {
   Kill(other);
 }
 
-TEST_F(BooksTest, WhatIsNotOfTheBooksIsNotLimited) {
+TEST_F(AccountingTest, WhatIsNotOfTheAccountingIsNotLimited) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_EQ(DeviceOf("GPU-aa"), 0);
@@ -42,7 +42,7 @@ TEST_F(BooksTest, WhatIsNotOfTheBooksIsNotLimited) {
   });
 }
 
-TEST_F(BooksTest, WhatAKilledProcessHeldIsThereForWhoeverNeedsIt) {
+TEST_F(AccountingTest, WhatAKilledProcessHeldIsThereForWhoeverNeedsIt) {
   Kill(StartHolding(90 * kMiB));
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
@@ -55,7 +55,7 @@ TEST_F(BooksTest, WhatAKilledProcessHeldIsThereForWhoeverNeedsIt) {
   });
 }
 
-TEST_F(BooksTest, WhatAKilledProcessHeldIsFoundWithoutNeed) {
+TEST_F(AccountingTest, WhatAKilledProcessHeldIsFoundWithoutNeed) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
     Kill(StartHolding(30 * kMiB));
@@ -66,7 +66,7 @@ TEST_F(BooksTest, WhatAKilledProcessHeldIsFoundWithoutNeed) {
   });
 }
 
-TEST_F(BooksTest, WhoHasBegunToEndHoldsWhatItHasUntilItEnded) {
+TEST_F(AccountingTest, WhoHasBegunToEndHoldsWhatItHasUntilItEnded) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t pid = Start([&] {
@@ -89,7 +89,7 @@ TEST_F(BooksTest, WhoHasBegunToEndHoldsWhatItHasUntilItEnded) {
   EXPECT_EQ(EndOf(pid), SIGKILL);
 }
 
-TEST_F(BooksTest, WhatAProcessHeldThatEndedWellIsNotShownToHamisMonitor) {
+TEST_F(AccountingTest, WhatAProcessHeldThatEndedWellIsNotShownToHamisMonitor) {
   const pid_t pid = Start([&] {
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_TRUE(Reserve(0, 30 * kMiB, Kind::kData));
@@ -105,7 +105,7 @@ TEST_F(BooksTest, WhatAProcessHeldThatEndedWellIsNotShownToHamisMonitor) {
   });
 }
 
-TEST_F(BooksTest, AProcessThatIsStoppedHoldsNobodyUp) {
+TEST_F(AccountingTest, AProcessThatIsStoppedHoldsNobodyUp) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
     const pid_t pid = Start([&] {
@@ -130,7 +130,7 @@ TEST_F(BooksTest, AProcessThatIsStoppedHoldsNobodyUp) {
   });
 }
 
-TEST_F(BooksTest, AForkedChildHasASlotOfItsOwnAndNothingOfItsParents) {
+TEST_F(AccountingTest, AForkedChildHasASlotOfItsOwnAndNothingOfItsParents) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_TRUE(Reserve(0, 30 * kMiB, Kind::kData));
@@ -150,7 +150,7 @@ TEST_F(BooksTest, AForkedChildHasASlotOfItsOwnAndNothingOfItsParents) {
   });
 }
 
-TEST_F(BooksTest, AChildMadeWithoutLibcKnowsThatItIsOne) {
+TEST_F(AccountingTest, AChildMadeWithoutLibcKnowsThatItIsOne) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
     const long pid = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
@@ -160,7 +160,7 @@ TEST_F(BooksTest, AChildMadeWithoutLibcKnowsThatItIsOne) {
   });
 }
 
-TEST_F(BooksTest, AForkedChildDoesNotKeepItsDeadParentAlive) {
+TEST_F(AccountingTest, AForkedChildDoesNotKeepItsDeadParentAlive) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t parent = Start([&] {
@@ -182,7 +182,7 @@ TEST_F(BooksTest, AForkedChildDoesNotKeepItsDeadParentAlive) {
   kill(child, SIGKILL);
 }
 
-TEST_F(BooksTest, AProcessThatClosesAllItsFilesIsAliveAllTheSame) {
+TEST_F(AccountingTest, AProcessThatClosesAllItsFilesIsAliveAllTheSame) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_TRUE(Reserve(0, 90 * kMiB, Kind::kData));
@@ -195,7 +195,7 @@ TEST_F(BooksTest, AProcessThatClosesAllItsFilesIsAliveAllTheSame) {
   });
 }
 
-TEST_F(BooksTest, AContainerThatStartsAgainFindsItsOldRegionEmpty) {
+TEST_F(AccountingTest, AContainerThatStartsAgainFindsItsOldRegionEmpty) {
   std::vector<pid_t> processes;
   for (int i = 0; i < 5; ++i) processes.push_back(StartHolding(10 * kMiB));
   for (const pid_t pid : processes) Kill(pid);
@@ -207,14 +207,14 @@ TEST_F(BooksTest, AContainerThatStartsAgainFindsItsOldRegionEmpty) {
   Kill(first);
 }
 
-TEST_F(BooksTest, WithoutTheKernelsLocksAProcessIsKnownByItsIdAndWhenItStarted) {
+TEST_F(AccountingTest, WithoutTheKernelsLocksAProcessIsKnownByItsIdAndWhenItStarted) {
   const pid_t living = StartHolding(20 * kMiB, true);
   const pid_t killed = StartHolding(40 * kMiB, true);
   Kill(killed);
   // One whose id another process has now: alive, but started at another time.
-  Shown().books.slots[7].owner = static_cast<uint32_t>(getpid()) | uint64_t{12345} << 32;
-  Shown().books.slots_used = 8;
-  ASSERT_EQ(Move(&Shown().books, 0, 7, 10 * kMiB / kUnit, kMaxUnits), MoveResult::kDone);
+  Shown().accounting.slots[7].owner = static_cast<uint32_t>(getpid()) | uint64_t{12345} << 32;
+  Shown().accounting.slots_used = 8;
+  ASSERT_EQ(Move(&Shown().accounting, 0, 7, 10 * kMiB / kUnit, kMaxUnits), MoveResult::kDone);
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_, true));
     EXPECT_EQ(OwnSlot(), 1);
@@ -223,7 +223,7 @@ TEST_F(BooksTest, WithoutTheKernelsLocksAProcessIsKnownByItsIdAndWhenItStarted) 
   Kill(living);
 }
 
-TEST_F(BooksTest, ASlotWithItsOwnNameIsOfTheProgramTheProcessWasBefore) {
+TEST_F(AccountingTest, ASlotWithItsOwnNameIsOfTheProgramTheProcessWasBefore) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_, true));
     EXPECT_TRUE(Reserve(0, 40 * kMiB, Kind::kData));
@@ -235,7 +235,7 @@ TEST_F(BooksTest, ASlotWithItsOwnNameIsOfTheProgramTheProcessWasBefore) {
   });
 }
 
-TEST_F(BooksTest, ProcessesThatStartAtOnceMakeOneRegionAndHaveASlotEach) {
+TEST_F(AccountingTest, ProcessesThatStartAtOnceMakeOneRegionAndHaveASlotEach) {
   int gate[2];
   ASSERT_EQ(pipe(gate), 0);
   int result[2];
@@ -265,7 +265,7 @@ TEST_F(BooksTest, ProcessesThatStartAtOnceMakeOneRegionAndHaveASlotEach) {
   for (const pid_t pid : processes) Kill(pid);
 }
 
-TEST_F(BooksTest, ThreadsOfAProcessJoinOnce) {
+TEST_F(AccountingTest, ThreadsOfAProcessJoinOnce) {
   InProcess([&] {
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; ++i) {
@@ -279,11 +279,11 @@ TEST_F(BooksTest, ThreadsOfAProcessJoinOnce) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(Used(0), 0u);
-    EXPECT_EQ(Shown().books.slots_used, 1u);
+    EXPECT_EQ(Shown().accounting.slots_used, 1u);
   });
 }
 
-TEST_F(BooksTest, HamisMonitorSeesWhatEachProcessHolds) {
+TEST_F(AccountingTest, HamisMonitorSeesWhatEachProcessHolds) {
   const pid_t other = StartHolding(10 * kMiB);
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
@@ -313,7 +313,7 @@ TEST_F(BooksTest, HamisMonitorSeesWhatEachProcessHolds) {
   EXPECT_EQ(Shown().hami.proc_num, 2);
 }
 
-TEST_F(BooksTest, WithAFileTheRegionsWordsLimitNothing) {
+TEST_F(AccountingTest, WithAFileTheRegionsWordsLimitNothing) {
   SetLimit(100 * kMiB, Source::kFile);
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
@@ -323,7 +323,7 @@ TEST_F(BooksTest, WithAFileTheRegionsWordsLimitNothing) {
   });
 }
 
-TEST_F(BooksTest, MemoryThatTheDriverHoldsTheContainerToIsCountedAndShownAlone) {
+TEST_F(AccountingTest, MemoryThatTheDriverHoldsTheContainerToIsCountedAndShownAlone) {
   SetLimit(100 * kMiB, Source::kFile);
   limits_.memory_by_driver = true;
   InProcess([&] {
@@ -340,7 +340,7 @@ TEST_F(BooksTest, MemoryThatTheDriverHoldsTheContainerToIsCountedAndShownAlone) 
   });
 }
 
-TEST_F(BooksTest, TheRegionSaysNothingOfWhoHoldsMemory) {
+TEST_F(AccountingTest, TheRegionSaysNothingOfWhoHoldsMemory) {
   limits_.memory_by_driver = true;
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_));
@@ -348,7 +348,7 @@ TEST_F(BooksTest, TheRegionSaysNothingOfWhoHoldsMemory) {
   });
 }
 
-TEST_F(BooksTest, WithoutAFileAProcessTakesTheRegionsLimit) {
+TEST_F(AccountingTest, WithoutAFileAProcessTakesTheRegionsLimit) {
   const pid_t first = StartHolding(kMiB);
   SetLimit(1000 * kMiB);
   InProcess([&] {
@@ -358,7 +358,7 @@ TEST_F(BooksTest, WithoutAFileAProcessTakesTheRegionsLimit) {
   Kill(first);
 }
 
-TEST_F(BooksTest, DevicesThatNobodyNamedTakeThePlacesInTheOrderAsked) {
+TEST_F(AccountingTest, DevicesThatNobodyNamedTakeThePlacesInTheOrderAsked) {
   limits_.devices[0].uuid[0] = '\0';
   limits_.count = 2;
   limits_.devices[1].bytes = 7 * kMiB;
@@ -376,7 +376,7 @@ TEST_F(BooksTest, DevicesThatNobodyNamedTakeThePlacesInTheOrderAsked) {
 
 // There is room for sixteen. What becomes of one more is said by who made the library, or by a
 // file.
-TEST_F(BooksTest, ADeviceThatThereIsNoPlaceForIsDeniedWhereThatIsThePolicy) {
+TEST_F(AccountingTest, ADeviceThatThereIsNoPlaceForIsDeniedWhereThatIsThePolicy) {
   limits_.devices[0].uuid[0] = '\0';
   limits_.count = kMaxDevices;
   for (const bool closed : {false, true}) {
@@ -393,7 +393,7 @@ TEST_F(BooksTest, ADeviceThatThereIsNoPlaceForIsDeniedWhereThatIsThePolicy) {
   }
 }
 
-TEST_F(BooksTest, BrokenLimitsDenyMemory) {
+TEST_F(AccountingTest, BrokenLimitsDenyMemory) {
   limits_.broken = true;
   InProcess([&] {
     EXPECT_FALSE(JoinWith(limits_));

@@ -23,21 +23,23 @@ enum class MoveResult : uint8_t { kDone, kPastLimit, kNoUse };
 
 // Adds `units`, or takes them away, at most what the slot has. Only the owner of the slot may call
 // it, from any thread; what is lent (kLentSlot) is anybody's to change. kNoUse: the words change
-// faster than they can be used, or are no books at all.
-MoveResult Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit);
+// faster than they can be used, or are none at all.
+MoveResult Move(Accounting* accounting, int device, uint32_t slot, int64_t units, uint64_t limit);
 
 // The total at a moment, and whether anything was added or taken since.
-TotalWord TotalNow(const Books& books, int device);
-bool IsStill(const TotalWord& seen, const Books& books, int device);
+TotalWord TotalNow(const Accounting& accounting, int device);
+bool IsStill(const TotalWord& seen, const Accounting& accounting, int device);
 uint64_t AmountOf(const TotalWord& total);
 // Likewise without a limit, if nothing was since `seen`. False: something was.
-bool MoveSince(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units);
+bool MoveSince(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
+               int64_t units);
 // So many units of a slot, at most what it has, are lent from now on. False: something was counted
 // since.
-bool LendSince(const TotalWord& seen, Books* books, int device, uint32_t slot, uint64_t units);
+bool LendSince(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
+               uint64_t units);
 
 // Units. The total as it is after the last operation; the share once that is complete.
-uint64_t TotalOf(const Books& books, int device);
-uint64_t ShareOf(Books* books, int device, uint32_t slot);
+uint64_t TotalOf(const Accounting& accounting, int device);
+uint64_t ShareOf(Accounting* accounting, int device, uint32_t slot);
 
 }  // namespace tessera::limiter

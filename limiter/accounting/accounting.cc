@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/books.h"
+#include "limiter/accounting/accounting.h"
 
 #include <string.h>
 
-#include "limiter/books/cancel.h"
-#include "limiter/books/counters.h"
-#include "limiter/books/join.h"
-#include "limiter/books/locks.h"
-#include "limiter/books/slots.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/cancel.h"
+#include "limiter/accounting/counters.h"
+#include "limiter/accounting/join.h"
+#include "limiter/accounting/locks.h"
+#include "limiter/accounting/slots.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/contract.h"
 #include "limiter/limits/text.h"
 #include "limiter/log/kept_errno.h"
@@ -93,7 +93,7 @@ DeviceName NameOf(const Region& region, int device) {
     ReportDenial(*process.limits, "", bytes, 0, 0);
   } else {
     ReportDenial(*process.limits, NameOf(*region, device).text, bytes,
-                 TotalOf(region->books, device) * kUnit, LimitOf(process, device));
+                 TotalOf(region->accounting, device) * kUnit, LimitOf(process, device));
   }
   return false;
 }
@@ -130,9 +130,9 @@ int DeviceOf(const char* uuid) {
     int named = 0;
     while (named < limits.count && strcmp(limits.devices[named].uuid, uuid) != 0) ++named;
     if (named == limits.count) return kDeniedDevice;
-    if (!HasBooks(standing)) return named;
+    if (!HasAccounting(standing)) return named;
   }
-  if (!HasBooks(standing)) return 0;
+  if (!HasAccounting(standing)) return 0;
   const int places = process->from_file ? kMaxDevices : limits.count;
   const int place = PlaceOf(process->region, uuid, places);
   // Of those that the environment counts there may be more than there is room for.
@@ -142,12 +142,12 @@ int DeviceOf(const char* uuid) {
 
 bool WouldTakePlace(const char* uuid) {
   Process* const process = TheProcess();
-  if (!HasBooks(JoinStateOf(process)) || process->limits->broken || process->from_file)
+  if (!HasAccounting(JoinStateOf(process)) || process->limits->broken || process->from_file)
     return false;
   const uint64_t key = DeviceKey(uuid);
   for (int i = 0; i < process->limits->count; ++i) {
     const uint64_t taken =
-        __atomic_load_n(&process->region->books.devices[i].key, __ATOMIC_ACQUIRE);
+        __atomic_load_n(&process->region->accounting.devices[i].key, __ATOMIC_ACQUIRE);
     if (taken == key) return false;
     if (taken == 0) return true;
   }
@@ -171,13 +171,13 @@ bool TryReserve(int device, uint64_t bytes, Kind kind) {
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
   const uint64_t limit = MostOf(*process, device);
   const uint64_t most = limit == 0 || limit > kMaxBytes ? kMaxUnits : limit / kUnit;
-  Books* const books = &process->region->books;
+  Accounting* const accounting = &process->region->accounting;
   const auto slot = static_cast<uint32_t>(process->slot);
-  MoveResult moved = Move(books, device, slot, units, most);
+  MoveResult moved = Move(accounting, device, slot, units, most);
   if (moved == MoveResult::kPastLimit && standing == JoinState::kShared) {
     // What the dead hold is ours to use.
     Look(process, kMaxSlots);
-    moved = Move(books, device, slot, units, most);
+    moved = Move(accounting, device, slot, units, most);
   }
   if (moved != MoveResult::kDone) [[unlikely]]
     return false;
@@ -211,10 +211,10 @@ void ShowManaged(int device, int64_t bytes) {
 
 void Count(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
-  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device) || bytes > kMaxBytes) return;
+  if (!HasAccounting(JoinStateOf(process)) || !IsDevice(device) || bytes > kMaxBytes) return;
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
   const auto slot = static_cast<uint32_t>(process->slot);
-  Move(&process->region->books, device, slot, units, kMaxUnits);
+  Move(&process->region->accounting, device, slot, units, kMaxUnits);
   Show(kind, units, device, process);
 }
 
@@ -222,19 +222,19 @@ void Release(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
   // Not joined: what a child frees of its parent's was never this process's.
   if (process == nullptr || !IsDevice(device) || bytes > kMaxBytes ||
-      !HasBooks(process->standing.load(std::memory_order_acquire))) {
+      !HasAccounting(process->standing.load(std::memory_order_acquire))) {
     return;
   }
   const auto units = static_cast<int64_t>(UnitsOf(bytes));
   const auto slot = static_cast<uint32_t>(process->slot);
-  Move(&process->region->books, device, slot, -units, 0);
+  Move(&process->region->accounting, device, slot, -units, 0);
   Show(kind, -units, device, process);
 }
 
 uint64_t Used(int device) {
   Process* const process = TheProcess();
-  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device)) return 0;
-  return TotalOf(process->region->books, device) * kUnit;
+  if (!HasAccounting(JoinStateOf(process)) || !IsDevice(device)) return 0;
+  return TotalOf(process->region->accounting, device) * kUnit;
 }
 
 uint64_t Limit(int device) {
@@ -247,17 +247,17 @@ uint64_t Limit(int device) {
 
 uint64_t ContextBytes(int device) {
   Process* const process = TheProcess();
-  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device)) return 0;
-  const uint64_t* const word = &process->region->books.devices[device].context;
+  if (!HasAccounting(JoinStateOf(process)) || !IsDevice(device)) return 0;
+  const uint64_t* const word = &process->region->accounting.devices[device].context;
   const uint64_t bytes = __atomic_load_n(word, __ATOMIC_RELAXED);
   return bytes <= kMostOfContext ? bytes : 0;
 }
 
 void NoteContextBytes(int device, uint64_t bytes) {
   Process* const process = TheProcess();
-  if (!HasBooks(JoinStateOf(process)) || !IsDevice(device)) return;
+  if (!HasAccounting(JoinStateOf(process)) || !IsDevice(device)) return;
   if (bytes < kLeastOfContext || bytes > kMostOfContext) return;
-  uint64_t* const word = &process->region->books.devices[device].context;
+  uint64_t* const word = &process->region->accounting.devices[device].context;
   uint64_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
   while (
       (seen == 0 || bytes < seen) &&
@@ -284,8 +284,9 @@ bool Oversubscribes() {
 
 uint64_t ReapedAt() {
   const Process* const process = TheProcess();
-  return IsShared(process) ? __atomic_load_n(&process->region->books.reaped_at, __ATOMIC_RELAXED)
-                           : 0;
+  return IsShared(process)
+             ? __atomic_load_n(&process->region->accounting.reaped_at, __ATOMIC_RELAXED)
+             : 0;
 }
 
 bool ReapedLately() {
@@ -329,7 +330,8 @@ Trouble WhyAlone() {
 Region* TheRegion() {
   const Process* const process = TheProcess();
   if (process == nullptr) return nullptr;
-  return HasBooks(process->standing.load(std::memory_order_acquire)) ? process->region : nullptr;
+  return HasAccounting(process->standing.load(std::memory_order_acquire)) ? process->region
+                                                                          : nullptr;
 }
 
 int OwnSlot() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/join.h"
+#include "limiter/accounting/join.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "limiter/books/cancel.h"
-#include "limiter/books/locks.h"
-#include "limiter/books/slots.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/cancel.h"
+#include "limiter/accounting/locks.h"
+#include "limiter/accounting/slots.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/contract.h"
 #include "limiter/limits/text.h"
 #include "limiter/log/kept_errno.h"
@@ -66,8 +66,8 @@ Trouble JoinRegion(const Limits& limits, Process* process) {
   return locks.Keep() ? Trouble::kNone : Trouble::kNoRoom;
 }
 
-// A region that nobody else sees, so that the same books hold the same limits for this process
-// alone.
+// A region that nobody else sees, so that the same accounting holds the same limits for this
+// process alone.
 bool BeAlone(const Limits& limits, Process* process) {
   void* const memory =
       mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -75,7 +75,7 @@ bool BeAlone(const Limits& limits, Process* process) {
   process->region = static_cast<Region*>(memory);
   MakeRegionOf(limits, process->region);
   process->slot = 0;
-  process->region->books.slots[0].owner = process->identity;
+  process->region->accounting.slots[0].owner = process->identity;
   process->region->hami.slots[0].pid = static_cast<int32_t>(getpid());
   return true;
 }
@@ -120,11 +120,11 @@ JoinState Decide(const Limits& limits, Process* process) {
 int PlaceOf(Region* region, const char* uuid, int places) {
   const uint64_t key = DeviceKey(uuid);
   for (int i = 0; i < places; ++i) {
-    if (__atomic_load_n(&region->books.devices[i].key, __ATOMIC_ACQUIRE) == key) return i;
+    if (__atomic_load_n(&region->accounting.devices[i].key, __ATOMIC_ACQUIRE) == key) return i;
   }
   for (int i = 0; i < places; ++i) {
     uint64_t seen = 0;
-    uint64_t* const word = &region->books.devices[i].key;
+    uint64_t* const word = &region->accounting.devices[i].key;
     const bool taken =
         __atomic_compare_exchange_n(word, &seen, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     if (!taken && seen != key) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/locks.h"
+#include "limiter/accounting/locks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include <atomic>
 
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/limits/text.h"
 
 #ifndef F_OFD_SETLK
@@ -97,7 +97,7 @@ bool Locks::Claim(uint32_t slot) {
 }
 
 bool Locks::ClaimByIdentity(uint32_t slot) {
-  uint64_t* const owner = &region_.books.slots[slot].owner;
+  uint64_t* const owner = &region_.accounting.slots[slot].owner;
   uint64_t seen = __atomic_load_n(owner, __ATOMIC_ACQUIRE);
   // One with our own name is of the program that this process was before it executed another one.
   const bool dead =
@@ -107,7 +107,7 @@ bool Locks::ClaimByIdentity(uint32_t slot) {
 }
 
 void Locks::Drop(uint32_t slot) {
-  __atomic_store_n(&region_.books.slots[slot].owner, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&region_.accounting.slots[slot].owner, 0, __ATOMIC_RELEASE);
   if (!by_identity_) SetLock(slot, F_UNLCK);
 }
 

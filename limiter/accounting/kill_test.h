@@ -10,8 +10,8 @@
 #include <cstring>
 #include <random>
 
-#include "limiter/books/container_test.h"
-#include "limiter/books/slots.h"
+#include "limiter/accounting/container_test.h"
+#include "limiter/accounting/slots.h"
 #include "test/waits/waits.h"
 
 namespace tessera::limiter {
@@ -101,18 +101,19 @@ class KillTest : public Container {
     return within;
   }
 
-  // What whoever comes next would find lent, were all but the survivor dead; -1: the books are not
-  // exact.
+  // What whoever comes next would find lent, were all but the survivor dead; -1: the accounting is
+  // not exact.
   int64_t WouldBeLent() {
     static Region copy;
     constexpr size_t kSlots = 8;
-    std::memcpy(&copy.books, &Shown().books, offsetof(Books, slots) + kSlots * sizeof(SlotBooks));
-    std::memcpy(&copy.books.lendings, &Shown().books.lendings,
-                kSlots * sizeof copy.books.lendings[0]);
+    std::memcpy(&copy.accounting, &Shown().accounting,
+                offsetof(Accounting, slots) + kSlots * sizeof(SlotAccounting));
+    std::memcpy(&copy.accounting.lendings, &Shown().accounting.lendings,
+                kSlots * sizeof copy.accounting.lendings[0]);
     for (uint32_t slot = 1; slot < kSlots; ++slot) Empty(&copy, slot);
-    const uint64_t lent = ShareOf(&copy.books, 0, kLentSlot) * kUnit;
-    const bool exact =
-        TotalOf(copy.books, 0) * kUnit == kOwn + lent && ShareOf(&copy.books, 0, 0) * kUnit == kOwn;
+    const uint64_t lent = ShareOf(&copy.accounting, 0, kLentSlot) * kUnit;
+    const bool exact = TotalOf(copy.accounting, 0) * kUnit == kOwn + lent &&
+                       ShareOf(&copy.accounting, 0, 0) * kUnit == kOwn;
     return exact ? static_cast<int64_t>(lent) : -1;
   }
 
@@ -133,7 +134,7 @@ class KillTest : public Container {
     ASSERT_EQ(verdict, 'y') << "d: denied, x: not exact, w: waited; " << what << " " << at;
   }
 
-  // Looks at the books at every instruction; kills at every call of the kernel and at random
+  // Looks at the accounting at every instruction; kills at every call of the kernel and at random
   // instructions.
   template <typename Prepare, typename Run>
   void KillEverywhere(Prepare prepare, Run run) {

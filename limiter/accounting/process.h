@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "limiter/books/file.h"
-#include "limiter/books/mutex.h"
+#include "limiter/accounting/file.h"
+#include "limiter/accounting/mutex.h"
 #include "limiter/contract.h"
 
 namespace tessera::limiter {
@@ -41,7 +41,7 @@ struct Process {
 
 // Null: there is no memory.
 Process* TheProcess();
-// Null as well if nothing was ever asked of the books here: nothing is made for it.
+// Null as well if nothing was ever asked of the accounting here: nothing is made for it.
 Process* JoinedProcess();
 
 }  // namespace tessera::limiter

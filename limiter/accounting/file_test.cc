@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/file.h"
+#include "limiter/accounting/file.h"
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -8,8 +8,8 @@
 
 #include <fstream>
 
-#include "limiter/books/container_test.h"
-#include "limiter/books/locks.h"
+#include "limiter/accounting/container_test.h"
+#include "limiter/accounting/locks.h"
 
 namespace tessera::limiter {
 namespace {
@@ -25,14 +25,14 @@ class RegionFileTest : public Container {
       EXPECT_FALSE(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData)) << "its limit holds";
     });
   }
-  // What follows HAMi's slots, up to those of the books: slots are zeros.
+  // What follows HAMi's slots, up to those of the accounting: slots are zeros.
   void WriteTail() {
     const auto region = std::make_unique<Region>();
     MakeRegionOf(limits_, region.get());
     std::fstream file(Path(), std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(offsetof(Region, hami.proc_num));
     file.write(reinterpret_cast<const char*>(region.get()) + offsetof(Region, hami.proc_num),
-               offsetof(Region, books.slots) - offsetof(Region, hami.proc_num));
+               offsetof(Region, accounting.slots) - offsetof(Region, hami.proc_num));
   }
   void WriteRegion(size_t size, void (*change)(Region*) = [](Region*) {}) {
     const auto region = std::make_unique<Region>();
@@ -184,7 +184,8 @@ TEST_F(RegionFileTest, HamisOwnRegionLeavesEachProcessItsLimit) {
 }
 
 TEST_F(RegionFileTest, ARegionOfAnotherVersionLeavesEachProcessItsLimit) {
-  WriteRegion(kRegionSize, [](Region* region) { region->books.version = kBooksVersion + 1; });
+  WriteRegion(kRegionSize,
+              [](Region* region) { region->accounting.version = kAccountingVersion + 1; });
   ExpectTrouble(Trouble::kOtherVersion, true);
   WriteRegion(kRegionSize, [](Region* region) { region->hami.major = 2; });
   ExpectTrouble(Trouble::kOtherVersion, true);
@@ -199,7 +200,7 @@ TEST_F(RegionFileTest, OneProcessMoreThanThereAreSlotsGetsNoMemory) {
     locks.Use(open(Path().c_str(), O_RDWR | O_CLOEXEC));
     for (uint32_t slot = 0; slot < kMaxSlots; ++slot) {
       EXPECT_TRUE(locks.Claim(slot));
-      region->books.slots[slot].owner = OwnIdentity();
+      region->accounting.slots[slot].owner = OwnIdentity();
     }
     EXPECT_TRUE(locks.Keep());
     ExpectTrouble(Trouble::kFull, false);
@@ -227,12 +228,13 @@ TEST_F(RegionFileTest, AProcessWithoutLimitsMakesNoRegion) {
 TEST_F(RegionFileTest, WhereThePolicyIsClosedWhoeverIsAloneGetsNoMemory) {
   limits_.closed = true;
   InProcess([&] {
-    EXPECT_TRUE(JoinWith(limits_)) << "whoever shares the books does";
+    EXPECT_TRUE(JoinWith(limits_)) << "whoever shares the accounting does";
     EXPECT_TRUE(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData));
   });
   WriteRegion(kHamiFileSize);
   ExpectTrouble(Trouble::kOlder, false);
-  WriteRegion(kRegionSize, [](Region* region) { region->books.version = kBooksVersion + 1; });
+  WriteRegion(kRegionSize,
+              [](Region* region) { region->accounting.version = kAccountingVersion + 1; });
   ExpectTrouble(Trouble::kOtherVersion, false);
   WriteRegion(kRegionSize);
   chmod(Path().c_str(), 0444);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/file.h"
+#include "limiter/accounting/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,14 +125,16 @@ Trouble Judge(int file, uint64_t size) {
   if (size == kHamiFileSize || size == sizeof(HamiRegion)) return Trouble::kOlder;
   if (size < kRegionSize) return Trouble::kTruncated;
   int32_t major = 0;
-  uint64_t books = 0;
+  uint64_t accounting = 0;
   uint32_t version = 0;
   if (!ReadWord(file, offsetof(HamiRegion, major), &major) ||
-      !ReadWord(file, kBooksOffset, &books) ||
-      !ReadWord(file, kBooksOffset + offsetof(Books, version), &version) || books != kBooksMagic) {
+      !ReadWord(file, kAccountingOffset, &accounting) ||
+      !ReadWord(file, kAccountingOffset + offsetof(Accounting, version), &version) ||
+      accounting != kAccountingMagic) {
     return Trouble::kForeign;
   }
-  return major == kHamiMajor && version == kBooksVersion ? Trouble::kNone : Trouble::kOtherVersion;
+  return major == kHamiMajor && version == kAccountingVersion ? Trouble::kNone
+                                                              : Trouble::kOtherVersion;
 }
 
 }  // namespace
@@ -216,7 +218,7 @@ bool Denies(Trouble trouble, bool closed) {
 const char* Meaning(Trouble trouble) {
   switch (trouble) {
     case Trouble::kNone:
-      return "the container's books are shared";
+      return "the container's accounting is shared";
     case Trouble::kNoPath:
       return "nothing names a region; set CUDA_DEVICE_MEMORY_SHARED_CACHE";
     case Trouble::kNoLimits:

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "limiter/books/file.h"
+#include "limiter/accounting/file.h"
 
 namespace tessera::limiter {
 

@@ -17,8 +17,8 @@
 #include <filesystem>
 #include <string>
 
-#include "limiter/books/books.h"
-#include "limiter/books/counters.h"
+#include "limiter/accounting/accounting.h"
+#include "limiter/accounting/counters.h"
 
 namespace tessera::limiter {
 
@@ -27,7 +27,7 @@ inline constexpr uint64_t kMiB = 1 << 20;
 class Container : public testing::Test {
  protected:
   Container() {
-    std::string path = (std::filesystem::temp_directory_path() / "books-XXXXXX").string();
+    std::string path = (std::filesystem::temp_directory_path() / "accounting-XXXXXX").string();
     directory_ = mkdtemp(path.data());
     chmod(directory_.c_str(), 0777);
     SetLimit(100 * kMiB);
@@ -101,13 +101,13 @@ class Container : public testing::Test {
     }
     return *region_;
   }
-  uint64_t ShareOfSlot(uint32_t slot) { return ShareOf(&Shown().books, 0, slot) * kUnit; }
+  uint64_t ShareOfSlot(uint32_t slot) { return ShareOf(&Shown().accounting, 0, slot) * kUnit; }
   uint64_t SumOfShares() {
     uint64_t sum = 0;
     for (uint32_t slot = 0; slot < kMaxSlots; ++slot) sum += ShareOfSlot(slot);
     return sum;
   }
-  uint64_t Total() { return TotalOf(Shown().books, 0) * kUnit; }
+  uint64_t Total() { return TotalOf(Shown().accounting, 0) * kUnit; }
 
   std::filesystem::path directory_;
   Limits limits_;

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/slots.h"
+#include "limiter/accounting/slots.h"
 
 #include <string.h>
 
-#include "limiter/books/counters.h"
-#include "limiter/books/lending.h"
-#include "limiter/books/ticks.h"
+#include "limiter/accounting/counters.h"
+#include "limiter/accounting/lending.h"
+#include "limiter/accounting/ticks.h"
 #include "limiter/time/in_flight.h"
 
 namespace tessera::limiter {
 namespace {
 
 uint32_t SlotsUsed(const Region& region) {
-  const uint32_t used = __atomic_load_n(&region.books.slots_used, __ATOMIC_ACQUIRE);
+  const uint32_t used = __atomic_load_n(&region.accounting.slots_used, __ATOMIC_ACQUIRE);
   return used < kMaxSlots ? used : kMaxSlots;
 }
 
 bool IsTaken(const Region& region, uint32_t slot) {
-  return __atomic_load_n(&region.books.slots[slot].owner, __ATOMIC_RELAXED) != 0;
+  return __atomic_load_n(&region.accounting.slots[slot].owner, __ATOMIC_RELAXED) != 0;
 }
 
 template <typename T>
@@ -28,7 +28,7 @@ void Store(T* word, T value) {
 }  // namespace
 
 void NoteDeath(Region* region) {
-  Store(&region->books.reaped_at, Now());
+  Store(&region->accounting.reaped_at, Now());
 }
 
 void RaiseTo(uint32_t* word, uint32_t value) {
@@ -40,7 +40,7 @@ void RaiseTo(uint32_t* word, uint32_t value) {
 
 void Mirror(Region* region, uint32_t slot, int device) {
   HamiUsed* const used = &region->hami.slots[slot].used[device];
-  const ShareWord* const word = &region->books.slots[slot].share[device];
+  const ShareWord* const word = &region->accounting.slots[slot].share[device];
   ShareWord seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
   // Threads may write over each other; who sees the share move meanwhile writes once more.
   for (int i = 0; i < 4; ++i) {
@@ -59,7 +59,7 @@ void Retire(Region* region, uint32_t slot) {
   const uint64_t now = Now();
   uint64_t began = 0;
   for (int device = 0; device < kMaxDevices; ++device) {
-    const bool is_in_flight = region->books.in_flight[slot][device].since != 0;
+    const bool is_in_flight = region->accounting.in_flight[slot][device].since != 0;
     if (is_in_flight && began == 0) began = ContainerBegan();
     ChargeEnd(region, slot, device, now, began);
   }
@@ -74,10 +74,10 @@ void Retire(Region* region, uint32_t slot) {
 
 void Empty(Region* region, uint32_t slot) {
   for (int device = 0; device < kMaxDevices; ++device) {
-    LendOfTheDead(&region->books, device, slot);
-    const uint64_t units = ShareOf(&region->books, device, slot);
-    if (units != 0) Move(&region->books, device, slot, -static_cast<int64_t>(units), 0);
-    ClearLending(&region->books, device, slot);
+    LendOfTheDead(&region->accounting, device, slot);
+    const uint64_t units = ShareOf(&region->accounting, device, slot);
+    if (units != 0) Move(&region->accounting, device, slot, -static_cast<int64_t>(units), 0);
+    ClearLending(&region->accounting, device, slot);
   }
   Retire(region, slot);
 }
@@ -102,8 +102,8 @@ int TakeSlot(Region* region, uint64_t identity, Locks* locks) {
   }
   if (taken < 0) return -1;
   const auto slot = static_cast<uint32_t>(taken);
-  __atomic_store_n(&region->books.slots[slot].owner, identity, __ATOMIC_RELEASE);
-  RaiseTo(&region->books.slots_used, slot + 1);
+  __atomic_store_n(&region->accounting.slots[slot].owner, identity, __ATOMIC_RELEASE);
+  RaiseTo(&region->accounting.slots_used, slot + 1);
   RaiseTo(reinterpret_cast<uint32_t*>(&region->hami.proc_num), slot + 1);
   HamiSlot* const shown = &region->hami.slots[slot];
   Store(&shown->pid, static_cast<int32_t>(static_cast<uint32_t>(identity)));
@@ -115,7 +115,7 @@ int ReapDead(Region* region, int own, int most, Locks* locks) {
   const uint32_t used = SlotsUsed(*region);
   if (used == 0) return 0;
   int reaped = 0;
-  uint32_t slot = __atomic_load_n(&region->books.look_at, __ATOMIC_RELAXED) % used;
+  uint32_t slot = __atomic_load_n(&region->accounting.look_at, __ATOMIC_RELAXED) % used;
   for (uint32_t i = 0; i < used && most > 0; ++i, slot = (slot + 1) % used) {
     if (static_cast<int>(slot) == own || !IsTaken(*region, slot)) continue;
     --most;
@@ -125,7 +125,7 @@ int ReapDead(Region* region, int own, int most, Locks* locks) {
     locks->Drop(slot);
     ++reaped;
   }
-  Store(&region->books.look_at, slot);
+  Store(&region->accounting.look_at, slot);
   return reaped;
 }
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "limiter/books/kill_test.h"
+#include "limiter/accounting/kill_test.h"
 
 namespace tessera::limiter {
 namespace {

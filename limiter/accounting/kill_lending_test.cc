@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kills while memory goes from one process to another.
-#include "limiter/books/kill_test.h"
-#include "limiter/books/lending.h"
+#include "limiter/accounting/kill_test.h"
+#include "limiter/accounting/lending.h"
 #include "limiter/memory/passed.h"
 
 namespace tessera::limiter {
@@ -10,7 +10,7 @@ namespace {
 // What one process exported and another one has is counted once, whenever its maker is killed.
 TEST_F(KillTest, AtAnyInstructionOfGivingUpWhatAnotherProcessHas) {
   StartSurvivor();
-  Shown().books.lendings[0][0].imported = kMiB;
+  Shown().accounting.lendings[0][0].imported = kMiB;
   const auto export_it = [&] {
     Joined()();
     NoteExported(0, kMiB);
@@ -23,10 +23,10 @@ TEST_F(KillTest, AtAnyInstructionOfGivingUpWhatAnotherProcessHas) {
 
 TEST_F(KillTest, AtAnyInstructionOfReapingWhatAnotherProcessHas) {
   StartSurvivor();
-  Shown().books.lendings[0][0].imported = kMiB;
+  Shown().accounting.lendings[0][0].imported = kMiB;
   const auto die = [&] {
     const pid_t pid = StartHolding(5 * kMiB);
-    Shown().books.lendings[1][0].exported = 2 * kMiB;
+    Shown().accounting.lendings[1][0].exported = 2 * kMiB;
     Kill(pid);
   };
   ExpectLeftAtAnyInstruction(kMiB, die, [this] { JoinWith(limits_); });
@@ -36,10 +36,10 @@ TEST_F(KillTest, AtAnyInstructionOfGivingBackWhatADeadProcessMade) {
   StartSurvivor();
   const auto import = [&] {
     Joined()();
-    Shown().books.lendings[OwnSlot()][0].imported = kMiB;
+    Shown().accounting.lendings[OwnSlot()][0].imported = kMiB;
     EXPECT_TRUE(Reserve(0, kMiB, Kind::kData));
-    Lend(&Shown().books, 0, static_cast<uint32_t>(OwnSlot()), kMiB / kUnit, kLentSlot);
-    EXPECT_EQ(LentOf(Shown().books, 0) * kUnit, kMiB);
+    Lend(&Shown().accounting, 0, static_cast<uint32_t>(OwnSlot()), kMiB / kUnit, kLentSlot);
+    EXPECT_EQ(LentOf(Shown().accounting, 0) * kUnit, kMiB);
   };
   ExpectLeftAtAnyInstruction(0, import, [] { MemoryRelease(0, false).GiveBack(kMiB); });
 }

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "limiter/books/file.h"
+#include "limiter/accounting/file.h"
 #include "limiter/limits/limits.h"
 
 namespace tessera::limiter {
@@ -23,9 +23,9 @@ bool Join();
 // others: it gets no memory.
 inline constexpr int kDeniedDevice = kMaxDevices;
 
-// The place of a device in the books, or kDeniedDevice; -1: it is not limited. `uuid` as the driver
-// writes it; null: the driver does not tell. Where only the environment counts devices, one that
-// nobody named takes the next place: name them in NVML's order, which is that of the bus.
+// The place of a device in the accounting, or kDeniedDevice; -1: it is not limited. `uuid` as the
+// driver writes it; null: the driver does not tell. Where only the environment counts devices, one
+// that nobody named takes the next place: name them in NVML's order, which is that of the bus.
 int DeviceOf(const char* uuid);
 // Whether DeviceOf() would give it the next place now.
 bool WouldTakePlace(const char* uuid);
@@ -70,8 +70,8 @@ inline constexpr uint64_t kGivenBackAfter = 300'000'000;  // ns
 uint64_t ReapedAt();
 bool ReapedLately();
 
-// Gives back what processes hold that died since the last look, for who only reads the books: at
-// most every tenth of a second.
+// Gives back what processes hold that died since the last look, for who only reads the accounting:
+// at most every tenth of a second.
 void LookForTheDead();
 // Likewise, of all of them and at once.
 void ReapAll();

@@ -4,7 +4,7 @@
 // and if that one is killed over it another one after it.
 #pragma once
 
-#include "limiter/books/locks.h"
+#include "limiter/accounting/locks.h"
 #include "limiter/contract.h"
 
 namespace tessera::limiter {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/lending.h"
+#include "limiter/accounting/lending.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "limiter/books/counters.h"
-#include "limiter/books/slots.h"
+#include "limiter/accounting/counters.h"
+#include "limiter/accounting/slots.h"
 
 namespace tessera::limiter {
 namespace {
@@ -15,44 +15,44 @@ namespace {
 class LendingTest : public testing::Test {
  protected:
   LendingTest() {
-    books().slots_used = 4;
-    for (uint32_t slot = 0; slot < 4; ++slot) Move(&books(), 0, slot, 100, kMaxUnits);
+    accounting().slots_used = 4;
+    for (uint32_t slot = 0; slot < 4; ++slot) Move(&accounting(), 0, slot, 100, kMaxUnits);
   }
-  Books& books() { return region_->books; }
-  Lending& Of(uint32_t slot) { return books().lendings[slot][0]; }
-  uint64_t Lent() { return LentOf(books(), 0); }
-  uint64_t Total() { return TotalOf(books(), 0); }
+  Accounting& accounting() { return region_->accounting; }
+  Lending& Of(uint32_t slot) { return accounting().lendings[slot][0]; }
+  uint64_t Lent() { return LentOf(accounting(), 0); }
+  uint64_t Total() { return TotalOf(accounting(), 0); }
 
   std::unique_ptr<Region> region_ = std::make_unique<Region>();
 };
 
 TEST_F(LendingTest, NoMoreIsLentThanTheLivingImportedOrKeptByDescriptors) {
-  Lend(&books(), 0, 0, 50, kLentSlot);
+  Lend(&accounting(), 0, 0, 50, kLentSlot);
   EXPECT_EQ(Lent(), 0u);
   Of(1).imported = 20 * kUnit;
   Of(2).kept = 5 * kUnit;
-  EXPECT_EQ(MostLent(books(), 0, kLentSlot), 25u);
-  EXPECT_EQ(MostLent(books(), 0, 1), 5u);
-  Lend(&books(), 0, 0, 50, kLentSlot);
+  EXPECT_EQ(MostLent(accounting(), 0, kLentSlot), 25u);
+  EXPECT_EQ(MostLent(accounting(), 0, 1), 5u);
+  Lend(&accounting(), 0, 0, 50, kLentSlot);
   EXPECT_EQ(Lent(), 25u);
-  EXPECT_EQ(ShareOf(&books(), 0, 0), 75u);
+  EXPECT_EQ(ShareOf(&accounting(), 0, 0), 75u);
   EXPECT_EQ(Total(), 400u);
 }
 
 TEST_F(LendingTest, AnImportOfUnknownSizeMayBeAllOfIt) {
   Of(1).unsized = 1;
-  Lend(&books(), 0, 0, 50, kLentSlot);
+  Lend(&accounting(), 0, 0, 50, kLentSlot);
   EXPECT_EQ(Lent(), 50u);
-  SettleLent(&books(), 0);
+  SettleLent(&accounting(), 0);
   EXPECT_EQ(Lent(), 50u);
 }
 
 TEST_F(LendingTest, WhatCannotBeLentAnyMoreIsFree) {
   Of(1).imported = 20 * kUnit;
   Of(2).imported = 30 * kUnit;
-  Lend(&books(), 0, 0, 50, kLentSlot);
+  Lend(&accounting(), 0, 0, 50, kLentSlot);
   Of(2).imported = 0;
-  SettleLent(&books(), 0);
+  SettleLent(&accounting(), 0);
   EXPECT_EQ(Lent(), 20u);
   EXPECT_EQ(Total(), 370u);
 }
@@ -68,10 +68,10 @@ TEST_F(LendingTest, OfADeadProcessWhatOthersCanHaveIsLent) {
   Empty(region_.get(), 3);
   EXPECT_EQ(Lent(), 20u);
   EXPECT_EQ(Total(), 320u);
-  EXPECT_EQ(ShareOf(&books(), 0, 3), 0u);
+  EXPECT_EQ(ShareOf(&accounting(), 0, 3), 0u);
   EXPECT_EQ(Of(3).exported + Of(3).imported + Of(3).kept + Of(3).unsized, 0u);
-  EXPECT_EQ(Partings(books(), 0), 0u);
-  EXPECT_EQ(TakeDoubtful(&books(), 0), 0u);
+  EXPECT_EQ(Partings(accounting(), 0), 0u);
+  EXPECT_EQ(TakeDoubtful(&accounting(), 0), 0u);
   Empty(region_.get(), 1);
   EXPECT_EQ(Lent(), 0u);
   EXPECT_EQ(Total(), 200u);
@@ -85,25 +85,25 @@ TEST_F(LendingTest, WhatIsKnownIsWhatIsExportedAndWhatIsLent) {
            .doubtful = 0,
            .unsized = 0,
            .parting = 0};
-  Lend(&books(), 0, 0, 50, kLentSlot);
-  EXPECT_EQ(Known(books(), 0), 17u);
+  Lend(&accounting(), 0, 0, 50, kLentSlot);
+  EXPECT_EQ(Known(accounting(), 0), 17u);
 }
 
 TEST_F(LendingTest, WhatIsDoubtfulIsTakenOnce) {
   Of(0).doubtful = 3 * kUnit;
   Of(2).doubtful = 4 * kUnit;
-  EXPECT_TRUE(IsDoubtful(books(), 0));
-  EXPECT_EQ(TakeDoubtful(&books(), 0), 7u);
-  EXPECT_FALSE(IsDoubtful(books(), 0));
-  EXPECT_EQ(TakeDoubtful(&books(), 0), 0u);
+  EXPECT_TRUE(IsDoubtful(accounting(), 0));
+  EXPECT_EQ(TakeDoubtful(&accounting(), 0), 7u);
+  EXPECT_FALSE(IsDoubtful(accounting(), 0));
+  EXPECT_EQ(TakeDoubtful(&accounting(), 0), 0u);
 }
 
 TEST_F(LendingTest, WordsThatCannotBeAreNoAmounts) {
   Of(0).exported = ~uint64_t{0};
   Of(1).imported = ~uint64_t{0};
   Of(2).kept = ~uint64_t{0};
-  EXPECT_EQ(Known(books(), 0), kMaxUnits);
-  EXPECT_EQ(MostLent(books(), 0, kLentSlot), kMaxUnits);
+  EXPECT_EQ(Known(accounting(), 0), kMaxUnits);
+  EXPECT_EQ(MostLent(accounting(), 0, kLentSlot), kMaxUnits);
 }
 
 }  // namespace

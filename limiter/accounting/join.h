@@ -3,7 +3,7 @@
 // which slot, by which limits. Any thread; one of them does it, and the others wait for that.
 #pragma once
 
-#include "limiter/books/process.h"
+#include "limiter/accounting/process.h"
 
 namespace tessera::limiter {
 
@@ -20,7 +20,7 @@ inline JoinState JoinStateOf(Process* process) {
   return standing;
 }
 
-inline bool HasBooks(JoinState standing) {
+inline bool HasAccounting(JoinState standing) {
   return standing == JoinState::kShared || standing == JoinState::kAlone;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/process.h"
+#include "limiter/accounting/process.h"
 
-#include "limiter/books/locks.h"
-#include "limiter/books/process_memory.h"
+#include "limiter/accounting/locks.h"
+#include "limiter/accounting/process_memory.h"
 
 // What pthread_atfork is made of: that one has moved between libraries.
 extern "C" int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "limiter/books/kill_test.h"
+#include "limiter/accounting/kill_test.h"
 #include "limiter/time/bucket.h"
 #include "limiter/time/in_flight.h"
 #include "limiter/time/neighbours.h"
@@ -11,26 +11,26 @@
 namespace tessera::limiter {
 namespace {
 
-TEST_F(KillTest, AtAnyInstructionOfALaunchsBooks) {
+TEST_F(KillTest, AtAnyInstructionOfALaunchsAccounting) {
   StartSurvivor();
   constexpr uint64_t kNow = uint64_t{1} << 40;
   constexpr int64_t kCost = 4'000'000, kMore = 3'000'000;
-  const auto books = [] { return &TheRegion()->books.times[0]; };
+  const auto accounting = [] { return &TheRegion()->accounting.times[0]; };
   const auto launch = [&] {
-    Take(books(), kNow, 50, kCost);
-    NewlyBusy(books(), kNow, kNow - 9'000'000, kNow - 2'000'000);
-    ChargeSoloRun(books(), {7'000'000, 5'000'000});
-    Settle(books(), Company::kNone);
-    Correct(books(), kNow, 50, kMore);
+    Take(accounting(), kNow, 50, kCost);
+    NewlyBusy(accounting(), kNow, kNow - 9'000'000, kNow - 2'000'000);
+    ChargeSoloRun(accounting(), {7'000'000, 5'000'000});
+    Settle(accounting(), Company::kNone);
+    Correct(accounting(), kNow, 50, kMore);
   };
   const auto prepare = [&] {
     Joined()();
-    *books() = {};
+    *accounting() = {};
   };
   // The bucket is as it was before one of these, or after it.
   const pid_t pid = Stopped(prepare, launch);
   for (int64_t at = 0; Go(pid, PTRACE_SINGLESTEP); ++at) {
-    const TotalWord& word = Shown().books.times[0].bucket;
+    const TotalWord& word = Shown().accounting.times[0].bucket;
     const int64_t left = LeftIn(word);
     const bool known =
         (word.high == 0 && left == 0) ||
@@ -48,22 +48,23 @@ TEST_F(KillTest, AtAnyInstructionOfTheChargeForAnEnd) {
   constexpr uint32_t kOne = 3, kOther = 2;
   const auto prepare = [&] {
     Joined()();
-    Books& books = TheRegion()->books;
-    books.times[0] = {};
-    books.times[0].bucket = {0, kNow};
-    books.in_flight[kOne][0] = {kNow - kRan, kTaken};
-    books.in_flight[kOther][0] = {kNow, 0};
+    Accounting& accounting = TheRegion()->accounting;
+    accounting.times[0] = {};
+    accounting.times[0].bucket = {0, kNow};
+    accounting.in_flight[kOne][0] = {kNow - kRan, kTaken};
+    accounting.in_flight[kOther][0] = {kNow, 0};
   };
   const auto charge = [] { ChargeEnd(TheRegion(), kOne, 0, kNow, 0); };
   // Whoever comes next charges what is left to be, whichever slot it looks at first.
   const auto left_after = [&](const std::vector<uint32_t>& slots) {
     static Region copy;
-    std::memcpy(copy.books.times, Shown().books.times, sizeof copy.books.times);
-    std::memcpy(copy.books.in_flight, Shown().books.in_flight, 8 * sizeof copy.books.in_flight[0]);
-    copy.books.slots_used = 8;
+    std::memcpy(copy.accounting.times, Shown().accounting.times, sizeof copy.accounting.times);
+    std::memcpy(copy.accounting.in_flight, Shown().accounting.in_flight,
+                8 * sizeof copy.accounting.in_flight[0]);
+    copy.accounting.slots_used = 8;
     for (const uint32_t slot : slots) ChargeEnd(&copy, slot, 0, kNow, 0);
-    EXPECT_EQ(copy.books.in_flight[kOne][0].since, 0u);
-    return LeftIn(copy.books.times[0].bucket);
+    EXPECT_EQ(copy.accounting.in_flight[kOne][0].since, 0u);
+    return LeftIn(copy.accounting.times[0].bucket);
   };
   constexpr int64_t kOwed = kTaken - static_cast<int64_t>(kRan);
   const pid_t pid = Stopped(prepare, charge);

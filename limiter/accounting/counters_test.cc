@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/counters.h"
+#include "limiter/accounting/counters.h"
 
 #include <gtest/gtest.h>
 
@@ -16,12 +16,12 @@ namespace {
 class CountersTest : public testing::Test {
  protected:
   MoveResult Add(uint32_t slot, int64_t units, uint64_t limit = kMaxUnits) {
-    return Move(books_.get(), 0, slot, units, limit);
+    return Move(accounting_.get(), 0, slot, units, limit);
   }
-  uint64_t Share(uint32_t slot) { return ShareOf(books_.get(), 0, slot); }
-  uint64_t Total() { return TotalOf(*books_, 0); }
+  uint64_t Share(uint32_t slot) { return ShareOf(accounting_.get(), 0, slot); }
+  uint64_t Total() { return TotalOf(*accounting_, 0); }
 
-  std::unique_ptr<Books> books_ = std::make_unique<Books>();
+  std::unique_ptr<Accounting> accounting_ = std::make_unique<Accounting>();
 };
 
 TEST_F(CountersTest, WhatIsAddedIsInTheTotalAndInTheShare) {
@@ -60,8 +60,8 @@ TEST_F(CountersTest, TheLargestAmountIsKnownExactly) {
 
 TEST_F(CountersTest, SequencesBeginAgainAtTheirEnd) {
   // The share as after 2^28 - 2 operations, and a total that tells of the last of them.
-  books_->slots[0].share[0] = uint64_t{(1u << 28) - 2} << 36;
-  books_->devices[0].total.low = uint64_t{(1u << 28) - 2} << 36;
+  accounting_->slots[0].share[0] = uint64_t{(1u << 28) - 2} << 36;
+  accounting_->devices[0].total.low = uint64_t{(1u << 28) - 2} << 36;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Add(0, 1), MoveResult::kDone);
   EXPECT_EQ(Total(), 5u);
   EXPECT_EQ(Share(0), 5u);
@@ -69,19 +69,19 @@ TEST_F(CountersTest, SequencesBeginAgainAtTheirEnd) {
 
 TEST_F(CountersTest, WhoComesNextCompletesWhatWasBegun) {
   Add(7, 5);
-  const ShareWord before = books_->slots[7].share[0];
+  const ShareWord before = accounting_->slots[7].share[0];
   Add(7, 20);
-  books_->slots[7].share[0] = before;  // as if killed between the two words
+  accounting_->slots[7].share[0] = before;  // as if killed between the two words
   Add(2, 1);
   EXPECT_EQ(Share(7), 25u);
   EXPECT_EQ(Total(), 26u);
 }
 
-TEST_F(CountersTest, WordsThatAreNoBooksEndTheCallAllTheSame) {
+TEST_F(CountersTest, WordsThatAreNoAccountingEndTheCallAllTheSame) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 100'000; ++i) {
-    books_->devices[0].total = {random(), random()};
-    for (int slot = 0; slot < 4; ++slot) books_->slots[slot].share[0] = random();
+    accounting_->devices[0].total = {random(), random()};
+    for (int slot = 0; slot < 4; ++slot) accounting_->slots[slot].share[0] = random();
     Add(static_cast<uint32_t>(i % 4), i % 2 == 0 ? 5 : -5);
   }
 }

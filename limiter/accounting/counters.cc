@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "limiter/books/counters.h"
+#include "limiter/accounting/counters.h"
 
-#include "limiter/books/wide.h"
+#include "limiter/accounting/wide.h"
 
 namespace tessera::limiter {
 
-bool IsStill(const TotalWord& word, const Books& books, int device) {
-  const TotalWord now = Read(books.devices[device].total);
+bool IsStill(const TotalWord& word, const Accounting& accounting, int device) {
+  const TotalWord now = Read(accounting.devices[device].total);
   return now.low == word.low && now.high == word.high;
 }
 
@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kSequenceMask = (1u << 28) - 1;
 constexpr uint32_t kSlotMask = kMaxSlots - 1;
 constexpr uint32_t kCountMask = (1u << 15) - 1;
-// Each failure means that somebody else succeeded, in books that are some.
+// Each failure means that somebody else succeeded, in accounting that is whole.
 constexpr int kAttempts = 1 << 20;
 
 enum class Operation : uint32_t {
@@ -76,8 +76,9 @@ bool Swap(ShareWord* word, ShareWord expected, ShareWord desired) {
                                      __ATOMIC_ACQUIRE);
 }
 
-ShareWord* ShareAt(Books* books, int device, uint32_t slot) {
-  return slot < kMaxSlots ? &books->slots[slot].share[device] : &books->devices[device].lent;
+ShareWord* ShareAt(Accounting* accounting, int device, uint32_t slot) {
+  return slot < kMaxSlots ? &accounting->slots[slot].share[device]
+                          : &accounting->devices[device].lent;
 }
 
 // The sequence of what is lent, after an operation: of a share's operation one that tells it from
@@ -88,27 +89,28 @@ uint32_t LentSequence(const Total& total) {
 }
 
 // Its sequence makes leaps: what is read is of this operation only if the total tells of it still.
-[[gnu::noinline, gnu::cold]] void CompleteLent(Books* books, int device, const TotalWord& word) {
+[[gnu::noinline, gnu::cold]] void CompleteLent(Accounting* accounting, int device,
+                                               const TotalWord& word) {
   const Total total = Unpack(word);
-  ShareWord* const at = &books->devices[device].lent;
+  ShareWord* const at = &accounting->devices[device].lent;
   const ShareWord seen = Load(*at);
   const Share lent = UnpackShare(seen);
   const uint32_t sequence = LentSequence(total);
-  if (lent.sequence == sequence || !IsStill(word, *books, device)) return;
+  if (lent.sequence == sequence || !IsStill(word, *accounting, device)) return;
   const int64_t change = total.operation == Operation::kLent ? total.change : -total.change;
   Swap(at, seen, PackShare({Changed(lent.amount, change), sequence}));
 }
 
 // Completes the operation that a total tells of. A share only ever goes on to the next sequence, so
 // one that is right before it has not been completed, and nobody began another.
-inline void Complete(Books* books, int device, const TotalWord& word) {
+inline void Complete(Accounting* accounting, int device, const TotalWord& word) {
   const Total total = Unpack(word);
   // Before the share, whose sequence then tells that all is done.
   if (total.operation != Operation::kShare) [[unlikely]]
-    CompleteLent(books, device, word);
+    CompleteLent(accounting, device, word);
   if (total.operation == Operation::kLent) [[unlikely]]
     return;
-  ShareWord* const at = &books->slots[total.slot].share[device];
+  ShareWord* const at = &accounting->slots[total.slot].share[device];
   const ShareWord seen = Load(*at);
   const Share share = UnpackShare(seen);
   if (share.sequence == total.sequence) return;
@@ -117,22 +119,22 @@ inline void Complete(Books* books, int device, const TotalWord& word) {
     return;
   }
   // The total has moved on since it was read. If not, this was never written by us: taken as it is.
-  if (IsStill(word, *books, device)) Swap(at, seen, PackShare({share.amount, total.sequence}));
+  if (IsStill(word, *accounting, device)) Swap(at, seen, PackShare({share.amount, total.sequence}));
 }
 
-inline bool Put(const TotalWord& seen, const Total& next, Books* books, int device) {
+inline bool Put(const TotalWord& seen, const Total& next, Accounting* accounting, int device) {
   const TotalWord word = Pack(next);
-  if (!CompareAndSwap(&books->devices[device].total, seen, word)) return false;
-  Complete(books, device, word);
+  if (!CompareAndSwap(&accounting->devices[device].total, seen, word)) return false;
+  Complete(accounting, device, word);
   return true;
 }
 
 // What stood in the total was `seen`. kNoUse: it does not any more.
-inline MoveResult TryMove(const TotalWord& seen, Books* books, int device, uint32_t slot,
+inline MoveResult TryMove(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
                           int64_t units, uint64_t limit) {
-  Complete(books, device, seen);
+  Complete(accounting, device, seen);
   const Total total = Unpack(seen);
-  const Share share = UnpackShare(Load(*ShareAt(books, device, slot)));
+  const Share share = UnpackShare(Load(*ShareAt(accounting, device, slot)));
   int64_t change = units;
   if (units < 0) {
     const uint64_t most = share.amount < total.amount ? share.amount : total.amount;
@@ -148,36 +150,38 @@ inline MoveResult TryMove(const TotalWord& seen, Books* books, int device, uint3
                    .slot = is_lent ? 0 : slot,
                    .operation = is_lent ? Operation::kLent : Operation::kShare,
                    .count = (total.count + 1) & kCountMask};
-  return Put(seen, next, books, device) ? MoveResult::kDone : MoveResult::kNoUse;
+  return Put(seen, next, accounting, device) ? MoveResult::kDone : MoveResult::kNoUse;
 }
 
 }  // namespace
 
-MoveResult Move(Books* books, int device, uint32_t slot, int64_t units, uint64_t limit) {
+MoveResult Move(Accounting* accounting, int device, uint32_t slot, int64_t units, uint64_t limit) {
   for (int i = 0; i < kAttempts; ++i) {
     const MoveResult moved =
-        TryMove(Read(books->devices[device].total), books, device, slot, units, limit);
+        TryMove(Read(accounting->devices[device].total), accounting, device, slot, units, limit);
     if (moved != MoveResult::kNoUse) return moved;
   }
   return MoveResult::kNoUse;
 }
 
-TotalWord TotalNow(const Books& books, int device) {
-  return Read(books.devices[device].total);
+TotalWord TotalNow(const Accounting& accounting, int device) {
+  return Read(accounting.devices[device].total);
 }
 
 uint64_t AmountOf(const TotalWord& total) {
   return Unpack(total).amount;
 }
 
-bool MoveSince(const TotalWord& seen, Books* books, int device, uint32_t slot, int64_t units) {
-  return TryMove(seen, books, device, slot, units, kMaxUnits) != MoveResult::kNoUse;
+bool MoveSince(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
+               int64_t units) {
+  return TryMove(seen, accounting, device, slot, units, kMaxUnits) != MoveResult::kNoUse;
 }
 
-bool LendSince(const TotalWord& seen, Books* books, int device, uint32_t slot, uint64_t units) {
-  Complete(books, device, seen);
+bool LendSince(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
+               uint64_t units) {
+  Complete(accounting, device, seen);
   const Total total = Unpack(seen);
-  const Share share = UnpackShare(Load(books->slots[slot].share[device]));
+  const Share share = UnpackShare(Load(accounting->slots[slot].share[device]));
   const uint64_t lent = units < share.amount ? units : share.amount;
   const Total next{.amount = total.amount,
                    .sequence = (share.sequence + 1) & kSequenceMask,
@@ -186,20 +190,20 @@ bool LendSince(const TotalWord& seen, Books* books, int device, uint32_t slot, u
                    .operation = Operation::kLending,
                    .count = (total.count + 1) & kCountMask};
   // By a chance of one in 2^28 it would be taken for the last one: another one goes before it.
-  if (UnpackShare(Load(books->devices[device].lent)).sequence == LentSequence(next)) {
-    MoveSince(seen, books, device, slot, 0);
+  if (UnpackShare(Load(accounting->devices[device].lent)).sequence == LentSequence(next)) {
+    MoveSince(seen, accounting, device, slot, 0);
     return false;
   }
-  return Put(seen, next, books, device);
+  return Put(seen, next, accounting, device);
 }
 
-uint64_t TotalOf(const Books& books, int device) {
-  return __atomic_load_n(&books.devices[device].total.low, __ATOMIC_RELAXED) & kMaxUnits;
+uint64_t TotalOf(const Accounting& accounting, int device) {
+  return __atomic_load_n(&accounting.devices[device].total.low, __ATOMIC_RELAXED) & kMaxUnits;
 }
 
-uint64_t ShareOf(Books* books, int device, uint32_t slot) {
-  Complete(books, device, Read(books->devices[device].total));
-  return UnpackShare(Load(*ShareAt(books, device, slot))).amount;
+uint64_t ShareOf(Accounting* accounting, int device, uint32_t slot) {
+  Complete(accounting, device, Read(accounting->devices[device].total));
+  return UnpackShare(Load(*ShareAt(accounting, device, slot))).amount;
 }
 
 }  // namespace tessera::limiter

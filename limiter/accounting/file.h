@@ -8,7 +8,7 @@
 
 namespace tessera::limiter {
 
-// Why this process does not share the container's books.
+// Why this process does not share the container's accounting.
 enum class Trouble : uint8_t {
   kNone,
   kNoPath,       // nothing names a region

@@ -25,27 +25,27 @@ void TakeFrom(T* word, T less) {
   }
 }
 
-// All in units (books/counters.h).
-uint64_t LentOf(const Books& books, int device);
+// All in units (accounting/counters.h).
+uint64_t LentOf(const Accounting& accounting, int device);
 // What can be lent at most, by all processes but that of a slot; kLentSlot: by all.
-uint64_t MostLent(const Books& books, int device, uint32_t but);
+uint64_t MostLent(const Accounting& accounting, int device, uint32_t but);
 // Calls under way that give up memory that others may have.
-uint64_t Partings(const Books& books, int device);
+uint64_t Partings(const Accounting& accounting, int device);
 // Whether they gave up what they did not see to come free; how much, and from now on nothing.
-bool IsDoubtful(const Books& books, int device);
-uint64_t TakeDoubtful(Books* books, int device);
+bool IsDoubtful(const Accounting& accounting, int device);
+uint64_t TakeDoubtful(Accounting* accounting, int device);
 // What living and dead processes have exported, and what is lent.
-uint64_t Known(const Books& books, int device);
+uint64_t Known(const Accounting& accounting, int device);
 
 // How much of so many units that somebody gives up can be lent.
-uint64_t Lendable(const Books& books, int device, uint64_t units, uint32_t but);
+uint64_t Lendable(const Accounting& accounting, int device, uint64_t units, uint32_t but);
 // So much of a slot's share is. Units that were lent.
-uint64_t Lend(Books* books, int device, uint32_t slot, uint64_t units, uint32_t but);
+uint64_t Lend(Accounting* accounting, int device, uint32_t slot, uint64_t units, uint32_t but);
 // What is lent and cannot be is free.
-void SettleLent(Books* books, int device);
+void SettleLent(Accounting* accounting, int device);
 // The process of a slot has ended, and its share is still there: what others can have of it is
 // lent. Once it is not there any more its words are to be cleared.
-void LendOfTheDead(Books* books, int device, uint32_t slot);
-void ClearLending(Books* books, int device, uint32_t slot);
+void LendOfTheDead(Accounting* accounting, int device, uint32_t slot);
+void ClearLending(Accounting* accounting, int device, uint32_t slot);
 
 }  // namespace tessera::limiter

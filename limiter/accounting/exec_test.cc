@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that execute others: the id stays, the lock and the memory go.
-#include "limiter/books/container_test.h"
+#include "limiter/accounting/container_test.h"
 
 namespace tessera::limiter {
 namespace {
