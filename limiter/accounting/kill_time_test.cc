@@ -20,7 +20,7 @@ TEST_F(KillTest, AtAnyInstructionOfALaunchsAccounting) {
     Take(accounting(), kNow, 50, kCost);
     NewlyBusy(accounting(), kNow, kNow - 9'000'000, kNow - 2'000'000);
     ChargeSoloRun(accounting(), {7'000'000, 5'000'000});
-    Settle(accounting(), Company::kNone);
+    SettleWaited(accounting(), Company::kNone);
     Correct(accounting(), kNow, 50, kMore);
   };
   const auto prepare = [&] {

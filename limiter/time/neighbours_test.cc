@@ -91,27 +91,27 @@ TEST_F(NeighboursTest, ThatAProgramWasHeldUpIsWaitedOnce) {
 TEST_F(NeighboursTest, WhatOthersHadExplainsWhatWasWaited) {
   Tell(0, 0);
   accounting_.others = 10 * kMs;
-  Settle(&accounting_, Company::kNeighbours);  // since when, nobody knows
+  SettleWaited(&accounting_, Company::kNeighbours);  // since when, nobody knows
   accounting_.waited = 150 * kMs;
   accounting_.others += 100 * kMs;
-  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 0u);
+  EXPECT_EQ(SettleWaited(&accounting_, Company::kNeighbours), 0u);
   EXPECT_EQ(accounting_.waited, 50 * kMs);
-  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 0u) << "only once";
+  EXPECT_EQ(SettleWaited(&accounting_, Company::kNeighbours), 0u) << "only once";
   EXPECT_EQ(accounting_.waited, 50 * kMs);
 }
 
 TEST_F(NeighboursTest, WhatNobodyHadIsChargedAfterAll) {
   accounting_.others = 10 * kMs;
-  Settle(&accounting_, Company::kNeighbours);
+  SettleWaited(&accounting_, Company::kNeighbours);
   accounting_.waited = 500 * kMs;
   accounting_.others += 100 * kMs;
-  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 200 * kMs);
+  EXPECT_EQ(SettleWaited(&accounting_, Company::kNeighbours), 200 * kMs);
   EXPECT_EQ(accounting_.waited, kUnexplained);
 }
 
 TEST_F(NeighboursTest, WithoutTheAgentItIsForgotten) {
   accounting_.waited = 500 * kMs;
-  EXPECT_EQ(Settle(&accounting_, Company::kUnknown), 0u);
+  EXPECT_EQ(SettleWaited(&accounting_, Company::kUnknown), 0u);
   EXPECT_EQ(accounting_.waited, kUnexplained);
 }
 
@@ -119,7 +119,7 @@ TEST_F(NeighboursTest, AWordOfAnotherBootExplainsAllOnce) {
   accounting_.settled = kStart;
   accounting_.others = 7;
   accounting_.waited = 500 * kMs;
-  EXPECT_EQ(Settle(&accounting_, Company::kNeighbours), 0u);
+  EXPECT_EQ(SettleWaited(&accounting_, Company::kNeighbours), 0u);
   EXPECT_EQ(accounting_.waited, 0u);
   EXPECT_EQ(accounting_.settled, 7u);
 }

@@ -2,7 +2,7 @@
 // A resource whose devices are made ready around grants: Allocate promises a name, PreStart has it
 // made good.
 #include "agent/allocator.h"
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "kubelet/answered_test.h"
 #include "prepare/preparations_under_test.h"
 
@@ -93,7 +93,7 @@ TEST_F(AllocatorPreparesTest, AResetTakesOfTheTimeToPrepare) {
 TEST_F(AllocatorPreparesTest, WhatFailsIsTheAnswerAndIsCountedAndTold) {
   Hold("uid-1", "app", {"0"}, kOne);
   backend_->yields = Fail(Reason::kIo, "the slot is stuck");
-  Told told;
+  CapturedLog told;
 
   EXPECT_EQ(PreStart({"0"}).error(),
             (Error{Reason::kNotPrepared,

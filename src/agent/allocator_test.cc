@@ -7,7 +7,7 @@
 #include <future>
 #include <latch>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "kubelet/answered_test.h"
 
 namespace tessera::agent {
@@ -133,7 +133,7 @@ TEST_F(AllocatorTest, NothingIsResetForACallThatNobodyWaitsForAnyMore) {
 }
 
 TEST_F(AllocatorTest, WhatIsRefusedAgainAndAgainIsToldOnce) {
-  Told told;
+  CapturedLog told;
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(kubelet::Answered(*allocator_, {"7::0"}));
     EXPECT_FALSE(PreStart({"1::0"}));

@@ -41,8 +41,8 @@ std::map<std::string, std::map<std::string_view, double>> CountDevices(const Nod
 
 }  // namespace
 
-void ReportTransitions(const std::string& source, const std::vector<Transition>& steps,
-                       http::Metrics& metrics) {
+void LogTransitions(const std::string& source, const std::vector<Transition>& steps,
+                    http::Metrics& metrics) {
   std::map<std::string_view, size_t> counts;  // by where the devices came to
   for (const Transition& step : steps) {
     const bool good = step.after.state == HealthState::kHealthy;

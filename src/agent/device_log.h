@@ -13,8 +13,8 @@
 namespace tessera::agent {
 
 // Counts the steps and logs them: one line a device, or, for many at once, one a state.
-void ReportTransitions(const std::string& source, const std::vector<Transition>& steps,
-                       http::Metrics& metrics);
+void LogTransitions(const std::string& source, const std::vector<Transition>& steps,
+                    http::Metrics& metrics);
 
 // Names in the log who loses something by these steps, beyond what the device's own line tells: the
 // pods that used MPS.

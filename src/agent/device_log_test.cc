@@ -34,7 +34,7 @@ class ReportTest : public testing::Test {
 };
 
 TEST_F(ReportTest, EveryStepOfAFewDevicesIsALine) {
-  ReportTransitions(kSource, {Fell("0"), Fell("1")}, metrics_);
+  LogTransitions(kSource, {Fell("0"), Fell("1")}, metrics_);
   ASSERT_EQ(lines_.size(), 2u);
   EXPECT_EQ(lines_[0],
             "WARN device unhealthy device=dummy.com/npu/0 from=healthy "
@@ -45,7 +45,7 @@ TEST_F(ReportTest, EveryStepOfAFewDevicesIsALine) {
 TEST_F(ReportTest, StepsOfManyDevicesAreOneLine) {
   std::vector<Transition> steps;
   for (int i = 0; i < 64; ++i) steps.push_back(Fell(std::to_string(i)));
-  ReportTransitions(kSource, steps, metrics_);
+  LogTransitions(kSource, steps, metrics_);
   EXPECT_EQ(lines_,
             std::vector<std::string>{"INFO devices unhealthy resource=dummy.com/npu count=64"});
 }
@@ -69,7 +69,7 @@ TEST_F(ReportTest, PodsThatUsedMpsAreNamedWhenItIsDown) {
 }
 
 TEST_F(ReportTest, EveryStepIsCounted) {
-  ReportTransitions(kSource, {Fell("0"), Fell("1")}, metrics_);
+  LogTransitions(kSource, {Fell("0"), Fell("1")}, metrics_);
   const std::string text = metrics_.Expose();
   EXPECT_NE(text.find("tessera_health_transitions_total{resource=\"dummy.com/npu\","
                       "from=\"healthy\",to=\"unhealthy\",reason=\"fatal-event\"} 2\n"),

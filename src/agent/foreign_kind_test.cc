@@ -100,7 +100,7 @@ constexpr auto kSelector = [](auto& config, const config::At& at) -> auto& {
   return kKindConfig<CardConfig>(config, at).selectors[at[1]];
 };
 
-Kind CardKind() {
+tessera::Kind CardKind() {
   return {.section = {.name = "card",
                       .type = config::Type::kSection,
                       .doc = "Cards.",
@@ -203,7 +203,7 @@ class ForeignKindTest : public testing::Test {
   const FixtureTree tree_;
   const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "foreign");
   const kubelet::Directories kubelet_{dir_ + "/kubelet"};
-  const Kinds kinds_{CardKind()};
+  const Kinds kinds_ = Kinds(1, CardKind());
   const config::Schema schema_{kinds_};
   Node node_{SystemClock(), {}};
   PartsUnderTest parts_{node_, dir_};

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "api/server.h"
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "kubelet/checkpoint.h"
 #include "node/node_under_test.h"
 #include "os/files.h"
@@ -259,7 +259,7 @@ TEST_F(LedgerSyncTest, WhatNoAllocateGaveIsDrift) {
   Begin();
   Ask();
   Tell({Held("a", {"1"})});
-  const Told told;
+  const CapturedLog told;
 
   Ask();
 
@@ -284,7 +284,7 @@ TEST_F(LedgerSyncTest, OnlyWhatHasChangedIsTold) {
 
 TEST_F(LedgerSyncTest, AFailureIsToldOnceAndItsEndToo) {
   Begin();
-  Told told;
+  CapturedLog told;
 
   Ask();
   EXPECT_TRUE(told.text().starts_with("WARN cannot compare the ledger reason=")) << told.text();

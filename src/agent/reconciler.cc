@@ -71,7 +71,7 @@ void Reconciler::ReportTransitions(const Changes& changes) {
   }
   if (changes.transitions.empty()) return;
   at_.saver.SaveFalls();  // not only with the next list, which may be a debounce away
-  ReportTransitions(changes.source, changes.transitions, at_.metrics);
+  LogTransitions(changes.source, changes.transitions, at_.metrics);
   at_.node_reporter.ReportTransitions(changes.source, changes.transitions);
   ReportHolders(changes.source, changes.transitions, at_.node.ledger());
 }

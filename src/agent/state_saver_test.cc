@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "node/node_under_test.h"
 #include "os/files.h"
 
@@ -30,7 +30,7 @@ class StateSaverTest : public testing::Test, public NodeUnderTest {
   }
 
   const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "saver");
-  Told log_;
+  CapturedLog log_;
   http::Metrics metrics_;
   RecordedNode other_{clock_, {}};
   StateSaver saver_{node_, metrics_, dir_};

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 
 namespace tessera {
 namespace {
@@ -20,7 +20,7 @@ class RefusalsTest : public testing::Test {
 
   FakeClock clock_;
   Refusals refusals_{clock_};
-  Told told_;
+  CapturedLog told_;
 };
 
 TEST_F(RefusalsTest, ACauseIsToldWithItsFieldsOnceInHalfAnHour) {

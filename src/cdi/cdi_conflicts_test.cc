@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 
 namespace tessera {
 namespace {
@@ -38,7 +38,7 @@ TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItL
   CdiConflicts conflicts = Make();
   WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "y")));
   WriteOther("broken.json", "{");
-  Told told;
+  CapturedLog told;
   conflicts.LookForConflicts();
   EXPECT_EQ(told.Take(), "");
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "grant/cdi_document.h"
 #include "os/files.h"
 
@@ -80,7 +80,7 @@ TEST_F(CdiFileTest, ItCanBeRemoved) {
 }
 
 TEST_F(CdiFileTest, NothingIsWrittenWhereOthersMayWrite) {
-  Told told;
+  CapturedLog told;
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/cdi", 0757));
   Write(document_);
   file_.Restore(CdiFile::Against::kChange);
@@ -103,7 +103,7 @@ TEST_F(CdiFileTest, NothingIsWrittenWhereOthersMayWrite) {
 TEST_F(CdiFileTest, ADocumentThatOthersMayWriteIsReplaced) {
   Write(document_);
   ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
-  Told told;
+  CapturedLog told;
   file_.Restore(CdiFile::Against::kLoss);
   EXPECT_EQ(os::Inspect(path_).value().mode, 0644U);
   EXPECT_EQ(told.text(), "WARN the CDI document is not as it was written path=" + path_ +
@@ -160,7 +160,7 @@ TEST_F(CdiFileTest, WhatStandsIsNotWrittenAgain) {
 
 TEST_F(CdiFileTest, WhatCannotBePutBackIsToldOnceAndPutBackOnceItCan) {
   Write(document_);
-  Told told;
+  CapturedLog told;
   ASSERT_TRUE(os::RemoveFile(path_));
   ASSERT_TRUE(os::MakeDirectories(path_));
 

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "os/files.h"
 
 namespace tessera {
@@ -136,7 +136,7 @@ TEST_F(CdiGuardTest, WhoIsNotTheWriterTellsOfConflictsAllTheSame) {
   Serve();
   another_writes_ = true;
   ASSERT_TRUE(os::ReplaceFile(cdi_ + "/foreign.json", good_, 0644));
-  Told told;
+  CapturedLog told;
   Documents().Poll();
   const std::string line = told.Take();
   EXPECT_NE(line.find("two CDI documents name one device"), std::string::npos) << line;
@@ -144,7 +144,7 @@ TEST_F(CdiGuardTest, WhoIsNotTheWriterTellsOfConflictsAllTheSame) {
 
 TEST_F(CdiGuardTest, WhatCannotBeWrittenIsTriedAgainByItself) {
   ASSERT_TRUE(os::ReplaceFile(cdi_, "in the way"));
-  Told told;
+  CapturedLog told;
   Serve();
   Documents().Poll();
   EXPECT_FALSE(documents_.AllWritten());
@@ -183,7 +183,7 @@ TEST_F(CdiGuardTest, AStaleDocumentGoesOnceItIsSureThatNobodyNeedsIt) {
 
 TEST_F(CdiGuardTest, WhyStaleDocumentsStayIsToldOnce) {
   ASSERT_TRUE(os::MakeDirectories(record_));  // no file that could be read
-  Told told;
+  CapturedLog told;
   Documents().Poll();
   reconciler_->Poll();
   const std::string line = told.Take();

@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 
 namespace tessera {
 namespace {
@@ -57,7 +57,7 @@ TEST_F(GrantBinderTest, ARefusalNamesItsPodAndIsToldOnceHoweverOftenKubeletTries
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
   ASSERT_TRUE(os::RemoveFile(directory_ + kLibrary));
-  Told told;
+  CapturedLog told;
 
   EXPECT_TRUE(Bind({Share(0, 0)}).starts_with("not-enforced: "));
   const std::string first = told.Take();
@@ -81,7 +81,7 @@ TEST_F(GrantBinderTest, ARefusalNamesItsPodAndIsToldOnceHoweverOftenKubeletTries
 }
 
 TEST_F(GrantBinderTest, WhatKubeletDoesNotNameIsToldOnceByItsIds) {
-  Told told;
+  CapturedLog told;
 
   for (int i = 0; i < 10; ++i) EXPECT_NE(Bind({Share(0, 0)}), "");
 

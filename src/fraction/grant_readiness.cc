@@ -31,7 +31,7 @@ void GrantReadiness::ReportObstacle(const std::string& resource,
   std::optional<Error> trouble;
   if (obstacle) trouble = Error{obstacle->reason, resource + ": " + obstacle->message};
   if (trouble == trouble_) return;
-  metrics_.Forget(http::Metric::kVgpuTrouble, 0, resource);
+  metrics_.Forget(http::Metric::kVgpuTrouble, resource);
   if (trouble) {
     metrics_.Set(http::Metric::kVgpuTrouble, {resource, std::string(ReasonName(trouble->reason))},
                  1);

@@ -82,10 +82,11 @@ class NodePodsTest : public ClusterTest {
     };
     pods_ = std::make_unique<NodePods>(
         loop_, client(), "n/1", PodFields{.keys = {"nvidia.com/"}},
-        NodePods::Observer{.added = tell("added"),
-                           .changed = tell("changed"),
-                           .removed = tell("removed"),
-                           .ended = tells_ends_ ? tell("ended") : NodePods::Observer::Told()},
+        NodePods::Observer{
+            .added = tell("added"),
+            .changed = tell("changed"),
+            .removed = tell("removed"),
+            .ended = tells_ends_ ? tell("ended") : decltype(NodePods::Observer::ended)()},
         times_);
   }
   bool RunUntilStreams(int count) {

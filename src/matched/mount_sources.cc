@@ -18,7 +18,7 @@ using Type = os::FileInfo::Type;
 constexpr std::array<std::string_view, 5> kFiles = {"/etc/ld.so.preload", "/tmp/license",
                                                     "/usr/bin/vgpuvalidator", limiter::kLimitsPath,
                                                     limiter::kNoLimitsPath};
-constexpr std::string_view kLibrary = "/libvgpu.so";
+constexpr std::string_view kLibraryName = "/libvgpu.so";
 constexpr std::string_view kNull = "/dev/null";  // in place of a device, for the runtime to see
 
 struct Kind {
@@ -29,7 +29,7 @@ struct Kind {
 Kind MountKindOf(const Mount& mount) {
   if (mount.host_path == kNull) return {Type::kCharDevice, "device"};
   const bool file = std::ranges::count(kFiles, mount.container_path) > 0 ||
-                    mount.container_path.ends_with(kLibrary);
+                    mount.container_path.ends_with(kLibraryName);
   return file ? Kind{Type::kFile, "file"} : Kind{Type::kDirectory, "directory"};
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matched/pod_match.h"
 
+#include <gtest/gtest.h>
+
+#include "binding/container_match.h"
 #include "fraction/grant_requests_under_test.h"
 
 namespace tessera {

@@ -124,10 +124,8 @@ TEST_F(NodeExclusionTest, WhatIsPreparedKeepsTheOthersOutThoughNobodyHoldsIt) {
 
   EXPECT_EQ(TakeTold(), "bad:dummy.com/other ");
   EXPECT_EQ(TroubleOf(kOther, "0-a"), Takes("a", "dummy.com/npu/0"));
-  EXPECT_EQ(node_.ledger().inbox()->PutUnlessTaken(
-                kOther, {"0-b"}, clock_.Now(),
-                std::vector<Exclusive>{{.device = {kOther, "0-b"}, .hardware = {"b"}}}),
-            (DeviceKey{kSource, "0"}));
+  EXPECT_EQ(node_.ledger().inbox()->Put(kOther, {"0-b"}, clock_.Now()),
+            (PutResult{.rival = DeviceKey{kSource, "0"}}));
 
   node_.SetPrepared({});
   node_.LookAtRivals();

@@ -80,28 +80,28 @@ PlacedContainer SidecarWith(const std::string& device, int64_t memory) {
 }
 
 TEST(UsageOf, AppContainersAddUp) {
-  EXPECT_EQ(UsageOf(PodPlacement{AppWith("GPU-a", 3000, 30), AppWith("GPU-a", 1000, 20),
-                                 AppWith("GPU-b", 500)},
-                    nullptr),
+  EXPECT_EQ(UsageOfPlacement(PodPlacement{AppWith("GPU-a", 3000, 30), AppWith("GPU-a", 1000, 20),
+                                          AppWith("GPU-b", 500)},
+                             nullptr),
             (UsageByDevice{{"GPU-a", {2, 4000, 50}}, {"GPU-b", {1, 500, 0}}}));
 }
 
 TEST(UsageOf, OfInitContainersTheLargestCounts) {
-  EXPECT_EQ(UsageOf(PodPlacement{InitWith("GPU-a", 3000, 10), InitWith("GPU-a", 1000, 90),
-                                 AppWith("GPU-a", 2000, 20)},
-                    nullptr),
+  EXPECT_EQ(UsageOfPlacement(PodPlacement{InitWith("GPU-a", 3000, 10), InitWith("GPU-a", 1000, 90),
+                                          AppWith("GPU-a", 2000, 20)},
+                             nullptr),
             (UsageByDevice{{"GPU-a", {1, 3000, 90}}}));
-  EXPECT_EQ(UsageOf(PodPlacement{InitWith("GPU-a", 3000, 10), InitWith("GPU-b", 1000, 90),
-                                 AppWith("GPU-a", 4000, 20)},
-                    nullptr),
+  EXPECT_EQ(UsageOfPlacement(PodPlacement{InitWith("GPU-a", 3000, 10), InitWith("GPU-b", 1000, 90),
+                                          AppWith("GPU-a", 4000, 20)},
+                             nullptr),
             (UsageByDevice{{"GPU-a", {1, 4000, 20}}, {"GPU-b", {1, 1000, 90}}}));
 }
 
 TEST(UsageOf, ASidecarCountsWithTheInitContainersBehindItAndWithTheApps) {
   const auto usage = [&](int64_t before, int64_t sidecar, int64_t behind, int64_t app) {
-    return UsageOf(PodPlacement{InitWith("GPU-a", before), SidecarWith("GPU-a", sidecar),
-                                InitWith("GPU-a", behind), AppWith("GPU-a", app)},
-                   nullptr);
+    return UsageOfPlacement(PodPlacement{InitWith("GPU-a", before), SidecarWith("GPU-a", sidecar),
+                                         InitWith("GPU-a", behind), AppWith("GPU-a", app)},
+                            nullptr);
   };
   EXPECT_EQ(usage(9, 2, 3, 4), (UsageByDevice{{"GPU-a", {2, 9, 0}}}));
   EXPECT_EQ(usage(1, 2, 6, 4), (UsageByDevice{{"GPU-a", {2, 8, 0}}}));
@@ -109,12 +109,13 @@ TEST(UsageOf, ASidecarCountsWithTheInitContainersBehindItAndWithTheApps) {
 }
 
 TEST(UsageOf, ThePlaceInTheListDoesNotMatterForAppContainers) {
-  EXPECT_EQ(UsageOf(PodPlacement{AppWith("GPU-a", 3000), InitWith("GPU-a", 5000)}, nullptr),
-            (UsageByDevice{{"GPU-a", {1, 5000, 0}}}));
+  EXPECT_EQ(
+      UsageOfPlacement(PodPlacement{AppWith("GPU-a", 3000), InitWith("GPU-a", 5000)}, nullptr),
+      (UsageByDevice{{"GPU-a", {1, 5000, 0}}}));
 }
 
 TEST(UsageOf, NoDevicesAreNoUsage) {
-  EXPECT_EQ(UsageOf(PodPlacement{{.name = "web"}}, nullptr), UsageByDevice());
+  EXPECT_EQ(UsageOfPlacement(PodPlacement{{.name = "web"}}, nullptr), UsageByDevice());
 }
 
 // Of a GPU with so many MiB.

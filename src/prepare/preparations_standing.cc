@@ -143,7 +143,7 @@ Preparations::Standing Preparations::standing() const {
     for (const std::string& device : entry.devices) {
       const DeviceKey key{.source = entry.resource, .id = device};
       all.held.insert(key);
-      if (item.trouble) all.outall.insert_or_assign(key, *item.trouble);
+      if (item.trouble) all.outstanding.insert_or_assign(key, *item.trouble);
     }
     if (item.trouble && !IsServed(entry)) {
       all.faults.push_back(
@@ -165,7 +165,7 @@ void Preparations::AddUnread(const UnreadPreparation& unread, Standing& all) con
     for (const std::string& device : unread.devices) {
       const DeviceKey key{.source = unread.resource, .id = device};
       all.held.insert(key);
-      all.outall.insert_or_assign(key, unread.why);
+      all.outstanding.insert_or_assign(key, unread.why);
     }
     return;
   }

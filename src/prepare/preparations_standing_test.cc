@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "prepare/preparations.h"
 #include "prepare/preparations_under_test.h"
 
@@ -88,7 +88,7 @@ TEST_F(StandingTest, DevicesOfAnEntryThatCannotBeReadAreOutAndNoOthers) {
   const std::string text =
       R"({"version": 2, "resource": "fixture.com/card", "devices": ["0"], "grant": 7})";
   const std::string why = Unread("it is of version 2, and this agent reads 1");
-  Told told;
+  CapturedLog told;
   Leave(text);
   Hold("uid-1", "app", {"1"}, "00000000000000000000000000000003");
   Hold("uid-2", "app", {"0"}, kOther);
@@ -144,7 +144,7 @@ TEST_F(StandingTest, AJournalThatIsNoDirectoryIsKnownBeforeAContainerComes) {
   End();
   EXPECT_TRUE(os::MakeDirectories(directory_ + "/state"));
   EXPECT_TRUE(os::ReplaceFile(directory_ + "/state/prepared", ""));
-  Told told;
+  CapturedLog told;
   Begin();
 
   const std::string obstacles = AwaitObstacles();
@@ -195,7 +195,7 @@ TEST_F(StandingTest, WhatNothingThatIsConfiguredUndoesIsToldAndAFaultOnceItIsDue
   End();
   backend_ = std::make_shared<PreparingBackend>("drawer");
   Begin();
-  Told told;
+  CapturedLog told;
 
   preparations_->RemoveForgotten();
   preparations_->RemoveForgotten();

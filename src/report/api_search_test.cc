@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "base/captured_log_test.h"
 #include "base/text.h"
-#include "base/told_test.h"
 #include "os/files.h"
 #include "report/variables_test.h"
 
@@ -41,7 +41,7 @@ class ApiSearchTest : public testing::Test {
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-search-").value();
   Variables variables_;
   config::ApiConfig config_;
-  Told told_;
+  CapturedLog told_;
   std::optional<ApiSearch> search_;
 };
 

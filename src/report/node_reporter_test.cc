@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "api/server.h"
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "hami/vendor.h"
 #include "json/json.h"
 #include "node/node_under_test.h"
@@ -137,7 +137,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   bool silent_ = false;
   int asked_ = 0;              // whether it is silent
   Types recorded_when_taken_;  // when the last condition was taken away
-  Told log_;
+  CapturedLog log_;
   std::unique_ptr<NodeReporter> node_reporter_;
 };
 

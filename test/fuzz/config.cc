@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tessera::config::Sources sources;
   sources.file =
       tessera::config::Document::Parse("any.yaml", std::string(tessera::fuzz::Text(data, size)));
-  const auto loaded = tessera::config::Load(FullSchema(), sources);
+  const auto loaded = tessera::config::Load(tessera::FullSchema(), sources);
   for (const auto& problem : loaded.errors) {
     Require(!problem.message.empty(), "a problem says what it is");
     Require(!problem.Text().empty(), "and can be shown");

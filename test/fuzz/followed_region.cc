@@ -149,7 +149,7 @@ void Follow(const uint8_t* data, size_t size) {
     }
     honest.accounting.times[0].used += kMs;
     now += (what >> 4) == 0x0f ? 3'000 * kMs : (uint64_t{1} + (what >> 4)) * 5 * kMs;
-    const Duration next = times.Tell(now);
+    const Duration next = times.UpdateRegions(now);
     Require(next >= Calibrations::kBusy && next <= GrantTimes::kAlone, "it goes on soon");
     watch.Look(now);
   }

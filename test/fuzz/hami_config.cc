@@ -36,14 +36,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (std::string& word : parts) word = tessera::ValidUtf8(word);
     sources.line = tessera::config::nvidia::ParseCommandLine(parts, hami::FurtherFlags());
   }
-  const auto loaded = hami::Load(FullSchema(), sources, node);
+  const auto loaded = hami::Load(tessera::FullSchema(), sources, node);
   for (const auto& problem : loaded.errors) {
     Require(!problem.message.empty(), "a problem says what it is");
     Require(!problem.Text().empty(), "and can be shown");
   }
   if (!loaded.ok()) return 0;
   const auto again = tessera::config::Load(
-      FullSchema(), {.file = Document::Parse("ours.yaml", tessera::config::PrintYaml(loaded))});
+      tessera::FullSchema(),
+      {.file = Document::Parse("ours.yaml", tessera::config::PrintYaml(loaded))});
   Require(again.ok(), "what is printed is good");
   Require(again.config == loaded.config, "and the same");
   return 0;

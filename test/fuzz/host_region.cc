@@ -38,7 +38,7 @@ std::string& Good() {
 void CheckProcess(const Region& region, const Process& process) {
   Require(process.slot >= 0 && process.slot < limiter::kMaxSlots, "a slot is one of them");
   Require(process.held.size() <= region.devices.size(), "of each device it holds once");
-  for (const Held& held : process.held) {
+  for (const ProcessUsage& held : process.held) {
     Require(held.device < region.devices.size(), "what is held is of a device");
     Require(std::max({held.total, held.data, held.context, held.module}) <= limiter::kMaxBytes,
             "what is held is an amount");

@@ -6,7 +6,7 @@
 #include "test/fuzz/fuzz.h"
 
 using tessera::fuzz::Require;
-using tessera::limiter::Giver;
+using tessera::limiter::MountOrigin;
 using tessera::limiter::MountOriginOf;
 using tessera::limiter::Text;
 
@@ -14,10 +14,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Text mounts(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"limits", "no-limits"}) {
     const Text file(name);
-    Require(MountOriginOf(mounts, 412, 412, file) != Giver::kAgent,
+    Require(MountOriginOf(mounts, 412, 412, file) != MountOrigin::kAgent,
             "the preload file is no limits file");
-    Require(MountOriginOf(mounts, 412, -1, file) != Giver::kAgent, "no file is nobody's");
-    Require(MountOriginOf(mounts, -1, 414, file) == Giver::kUnknown,
+    Require(MountOriginOf(mounts, 412, -1, file) != MountOrigin::kAgent, "no file is nobody's");
+    Require(MountOriginOf(mounts, -1, 414, file) == MountOrigin::kUnknown,
             "it has to be mounted by someone");
     (void)MountOriginOf(mounts, 412, 414, file);
   }

@@ -22,14 +22,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string words = tessera::ValidUtf8(text.substr(end + 1));
     sources.line = tessera::config::nvidia::ParseCommandLine(tessera::Split(words, '\0'));
   }
-  const auto loaded = tessera::config::nvidia::Load(sources);
+  const auto loaded = tessera::config::nvidia::Load(tessera::FullSchema(), sources);
   for (const auto& problem : loaded.errors) {
     Require(!problem.message.empty(), "a problem says what it is");
     Require(!problem.Text().empty(), "and can be shown");
   }
   if (!loaded.ok()) return 0;
   const auto again = tessera::config::Load(
-      FullSchema(), {.file = Document::Parse("ours.yaml", tessera::config::PrintYaml(loaded))});
+      tessera::FullSchema(),
+      {.file = Document::Parse("ours.yaml", tessera::config::PrintYaml(loaded))});
   Require(again.ok(), "what is printed is good");
   Require(again.config == loaded.config, "and the same");
   return 0;

@@ -42,7 +42,7 @@ void Check(const CordonOrder& order) {
   Node node(clock, {});
   Device device;
   device.key = {kSource, "0"};
-  node.Found(kSource, {device});
+  node.UpdateDevices(kSource, {device});
   if (!order.on) Require(node.Cordon("0", "loud").has_value(), "a device can be cordoned");
   const auto key = Follow(node, order);
   Require(key ? *key == device.key : !key.error().message.empty(), "it is the device, or said why");

@@ -29,7 +29,7 @@ void CheckWhatTheClientWrites(const std::string& value) {
 
 std::string Said(const std::optional<tessera::http::Reading>& reading) {
   if (!reading) return "";
-  if (const auto* asked = std::get_if<tessera::http::Asked>(&*reading)) {
+  if (const auto* asked = std::get_if<tessera::http::ParsedRequest>(&*reading)) {
     return asked->request.path + asked->request.body;
   }
   return std::to_string(std::get<tessera::http::Response>(*reading).status);
@@ -49,7 +49,7 @@ void CheckWhole(const std::string& text) {
     Require(parts.size() <= text.size(), "no byte is kept twice");
     if (!some) some = parts.Add(text.substr(text.size() / 2));
     Require(Said(some) == Said(all), "parts are the whole");
-    const auto* asked = all ? std::get_if<tessera::http::Asked>(&*all) : nullptr;
+    const auto* asked = all ? std::get_if<tessera::http::ParsedRequest>(&*all) : nullptr;
     Require(asked == nullptr || asked->request.body.size() <= takes.body, "a body is bounded");
   }
 }

@@ -81,7 +81,8 @@ class Agent {
       for (size_t i = 0; i < containers_; ++i) {
         times.Add(std::to_string(i), directory_, std::to_string(i) + ".cache", {kUuid});
       }
-      std::this_thread::sleep_for(std::min(times.Tell(Now()), tessera::GrantTimes::kShared));
+      std::this_thread::sleep_for(
+          std::min(times.UpdateRegions(Now()), tessera::GrantTimes::kShared));
     }
   }
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "backend/recorder_test.h"
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 
 namespace tessera {
 namespace {
@@ -248,7 +248,7 @@ TEST_F(FileTest, NodesOfOneCardAreOneDevice) {
     Link(directory + "/device", "../../../devices/gpu");
   }
   FileBackend backend = OfPaths({{.pattern = "/dev/card*"}, {.pattern = "/dev/renderD*"}});
-  Told told;
+  CapturedLog told;
 
   const auto devices = backend.Scan();
 
@@ -285,7 +285,7 @@ TEST_F(FileTest, WhatIsInNoDeviceIsToldOnceUntilItChanges) {
   for (int i = 0; i < 10; ++i) Write("/dev/a" + std::to_string(i));
   FileBackend backend =
       OfPaths({{.pattern = "/dev/a*", .mount = true}, {.pattern = "/dev/b", .mount = true}});
-  Told told;
+  CapturedLog told;
   ASSERT_TRUE(backend.Scan());
   EXPECT_TRUE(told.Take().ends_with("/dev/a7: /dev/b is missing; and 2 more\"\n"));
 

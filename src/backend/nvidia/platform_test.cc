@@ -10,8 +10,8 @@
 #include "backend/nvidia/core/events.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
+#include "base/captured_log_test.h"
 #include "base/log.h"
-#include "base/told_test.h"
 #include "nvml/nvidia_node.h"
 
 namespace tessera::nvidia {
@@ -335,7 +335,7 @@ TEST_F(PlatformTest, GpusThatAreNoPartOfTheProcessorAreToldApartWhateverFilesThe
 
 TEST_F(PlatformTest, ATegraThatIsConfiguredIsServedThoughNoFileTellsOfIt) {
   const auto backend = On("8xa100", {.discovery = Discovery::kTegra});
-  Told told;
+  CapturedLog told;
 
   const std::vector<Device> devices = backend->Scan().value();
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "api/server.h"
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "json/json.h"
 #include "os/files.h"
 #include "os/loop.h"
@@ -81,7 +81,7 @@ class ConfigChoiceTest : public testing::Test {
 
   const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-choice-").value();
   ConfigChoiceOptions options_;
-  Told log_;
+  CapturedLog log_;
 };
 
 TEST_F(ConfigChoiceTest, TheLinkLeadsToTheFileThatTheLabelNames) {

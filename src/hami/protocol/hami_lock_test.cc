@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hami/protocol/hami_lock.h"
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "hami/protocol/hami_cluster_test.h"
 
 namespace tessera {
@@ -39,7 +39,7 @@ class HamiLockTest : public HamiClusterTest {
   std::optional<kube::Pod> known_;
   bool needed_ = false;
   int changes_ = 0;  // of the node, by somebody else
-  Told told_;
+  CapturedLog told_;
   std::unique_ptr<HamiLock> lock_;
 };
 

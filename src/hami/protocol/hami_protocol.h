@@ -26,6 +26,7 @@
 #include "binding/bind_events.h"
 #include "hami/pod_devices.h"
 #include "hami/protocol/hami_lock.h"
+#include "hami/vendor.h"
 #include "json/json.h"
 #include "kube/client.h"
 #include "kube/event.h"
@@ -125,7 +126,7 @@ class HamiProtocol {
   bool NeedsLock(const kube::Pod& pod) const;
   const kube::Pod* BoundHere(const hami::LockOwner& owner) const;
   PodStatePtr StateOf(const std::string& uid);
-  static void RecordAllocated(PodState& state);
+  void RecordAllocated(PodState& state);
   void LookForChange(PodState& state);
   void CheckLock(PodState& state);
   void WriteIn(const PodStatePtr& state, Duration pause);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hami/protocol/hami_protocol.h"
 
-#include "base/told_test.h"
+#include "base/captured_log_test.h"
 #include "hami/protocol/hami_cluster_test.h"
 
 namespace tessera {
@@ -76,7 +76,7 @@ class HamiProtocolTest : public HamiClusterTest {
   }
 
   FakeClock clock_;
-  Told log_;
+  CapturedLog log_;
   std::vector<kube::Event> events_;
   std::unique_ptr<HamiProtocol> protocol_;
 };

@@ -111,7 +111,7 @@ void MountUnderAllNames(const Tree& tree, const DriverLibraries& libraries, cdi:
         return path.starts_with(from + "/") ? fmt::format("{}{}", to, path.substr(from.size()))
                                             : path;
       };
-      for (const Found& file : libraries.files) mount(moved(file.path), file.source);
+      for (const DriverFile& file : libraries.files) mount(moved(file.path), file.source);
       for (const NameLink& link : libraries.links) mount(moved(link.path), link.source);
     }
   }

@@ -27,7 +27,7 @@ void AddShared(const std::string& path, const Nodes& nodes, cdi::Edits& edits) {
   if (std::ranges::count(edits.nodes, path, &cdi::Node::path) == 0) nodes.Add(path, edits);
 }
 
-void AddMount(const Tree& tree, const Found& file, std::vector<std::string> options,
+void AddMount(const Tree& tree, const DriverFile& file, std::vector<std::string> options,
               cdi::Edits& edits) {
   edits.mounts.push_back({.host_path = tree.host + file.source,
                           .container_path = file.path,
@@ -40,10 +40,10 @@ void AddDriver(const Tree& tree, const DriverFiles& files, const Hooks& hooks, c
   if (!libraries.directories.empty()) {
     edits.env.push_back("NVIDIA_CTK_LIBCUDA_DIR=" + Join(libraries.directories, ":"));
   }
-  for (const Found& file : libraries.files) AddMount(tree, file, ReadOptions(), edits);
-  for (const Found& file : files.files) AddMount(tree, file, ReadOptions(), edits);
+  for (const DriverFile& file : libraries.files) AddMount(tree, file, ReadOptions(), edits);
+  for (const DriverFile& file : files.files) AddMount(tree, file, ReadOptions(), edits);
   if (!hooks.Without(CdiPiece::kIpcSockets)) {
-    for (const Found& socket : files.sockets) AddMount(tree, socket, SocketOptions(), edits);
+    for (const DriverFile& socket : files.sockets) AddMount(tree, socket, SocketOptions(), edits);
   }
   if (hooks.available()) {
     hooks.AddFor(libraries, edits);

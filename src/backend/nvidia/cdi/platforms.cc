@@ -119,7 +119,7 @@ DriverLibraries OnlyIn(const Tree& tree, const std::string& directory,
                        const DriverLibraries& libraries) {
   DriverLibraries only{.directories = {directory}};
   std::set<std::string> sources;
-  for (const Found& file : libraries.files) {
+  for (const DriverFile& file : libraries.files) {
     if (file.path != fmt::format("{}/{}", directory, FileName(file.path))) continue;
     if (!FileName(file.path).starts_with("lib")) continue;
     only.files.push_back(file);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/nvidia/core/gpu.h"
 #include "backend/nvidia/fraction/limiter.h"
 #include "backend/nvidia/fraction/vgpu_requested.h"
 #include "config/schema/fields.h"

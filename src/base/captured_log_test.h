@@ -10,16 +10,16 @@
 
 namespace tessera {
 
-class Told {
+class CapturedLog {
  public:
-  Told() {
+  CapturedLog() {
     log::SetSink([this](std::string_view line) {
       text_ += std::string(line.substr(line.find(' ') + 1)) + "\n";
     });
   }
-  ~Told() { log::SetSink(nullptr); }
-  Told(const Told&) = delete;
-  Told& operator=(const Told&) = delete;
+  ~CapturedLog() { log::SetSink(nullptr); }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
 
   const std::string& text() const { return text_; }
   std::string Take() { return std::exchange(text_, ""); }
