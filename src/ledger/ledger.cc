@@ -79,15 +79,26 @@ LedgerChange Ledger::Reconcile(std::vector<Holding> holdings,
   Compare(std::move(holdings_), holdings, change);
   std::sort(holdings.begin(), holdings.end(), Less);
   holdings_ = std::move(holdings);
-  in_use_.clear();
-  for (const Holding& holding : holdings_) {
-    for (const std::string& id : holding.share_ids) {
-      in_use_.insert({holding.resource, DeviceOfShare(id)});
-    }
-  }
+  in_use_ = DevicesIn(holdings_);
   Settle(now, change);
   reconciled_ = resources;
   return change;
+}
+
+void Ledger::Presume(std::vector<Holding> holdings) {
+  presumed_ = std::move(holdings);
+  presumed_in_use_ = DevicesIn(presumed_);
+  presumes_ = true;
+}
+
+Ledger::Devices Ledger::DevicesIn(const std::vector<Holding>& holdings) {
+  Devices devices;
+  for (const Holding& holding : holdings) {
+    for (const std::string& id : holding.share_ids) {
+      devices.insert({holding.resource, DeviceOfShare(id)});
+    }
+  }
+  return devices;
 }
 
 void Ledger::DropEnded(std::vector<Holding>& holdings) {
@@ -140,12 +151,7 @@ bool Ledger::MayBeInUse(const DeviceKey& key) const {
 
 bool Ledger::IsHeld(const DeviceKey& key) const {
   if (reconciled(key.source) || !presumes_) return MayBeInUse(key);
-  const auto holds = [&](const Holding& holding) {
-    return holding.resource == key.source &&
-           std::ranges::any_of(holding.share_ids,
-                               [&](const std::string& id) { return DeviceOfShare(id) == key.id; });
-  };
-  return prepared_.contains(key) || inbox_->Uses(key) || std::ranges::any_of(presumed_, holds);
+  return prepared_.contains(key) || inbox_->Uses(key) || presumed_in_use_.contains(key);
 }
 
 bool Ledger::AnyMayBeInUse(const std::string& source) const {

@@ -44,10 +44,7 @@ class Ledger {
 
   // What kubelet's checkpoint says before the first reconciliation. It may name what has ended, but
   // leaves out nothing that is held: it counts as held until then.
-  void Presume(std::vector<Holding> holdings) {
-    presumed_ = std::move(holdings);
-    presumes_ = true;
-  }
+  void Presume(std::vector<Holding> holdings);
 
   // Devices that are prepared for a grant, whether kubelet knows of it still or not, all there are:
   // they count as held until they are back.
@@ -79,6 +76,8 @@ class Ledger {
   bool reconciled(const std::string& resource) const { return reconciled_.contains(resource); }
 
  private:
+  using Devices = std::set<DeviceKey, DeviceKeyLess>;
+  static Devices DevicesIn(const std::vector<Holding>& holdings);  // of which they have shares
   void Settle(Steady now, LedgerChange& change);
   void DropEnded(std::vector<Holding>& holdings);
 
@@ -89,10 +88,11 @@ class Ledger {
   std::set<std::string> ended_uids_;
   std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
   std::vector<Holding> holdings_;
-  std::vector<Holding> presumed_;              // of resources that are not reconciled
-  bool presumes_ = false;                      // `presumed_` has all that is held
-  std::set<DeviceKey, DeviceKeyLess> in_use_;  // of which a holding has a share
-  std::set<DeviceKey, DeviceKeyLess> prepared_;
+  std::vector<Holding> presumed_;  // of resources that are not reconciled
+  bool presumes_ = false;          // `presumed_` has all that is held
+  Devices presumed_in_use_;
+  Devices in_use_;
+  Devices prepared_;
 };
 
 // Joins pod-resources (names, app containers and sidecars) with the checkpoint (UIDs, init

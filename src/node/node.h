@@ -235,8 +235,8 @@ class Node {
   std::set<std::string> hardware_sources_;
   std::map<std::string, bool> retired_;  // whether kubelet may still grant of it
   std::map<std::string, Error> obstacles_;
-  std::map<std::string, Error>
-      prepare_obstacles_;  // by source, as SetPrepared was told; the next too
+  // As SetPrepared was told.
+  std::map<std::string, Error> prepare_obstacles_;
   DeviceObstacles outstanding_;
   Cordons cordons_;
   Plans plans_;
