@@ -2,6 +2,8 @@
 #include "agent/agent_core.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <functional>
 #include <string>
@@ -11,27 +13,34 @@
 #include "kinds/kinds.h"
 #include "kubelet/plugin.h"
 #include "kubelet/root.h"
+#include "os/fd.h"
 #include "os/files.h"
 
 namespace tessera::agent {
 namespace {
 
-constexpr char kOne[] = "- {name: dummy.com/one, dummy: {count: 2}}\n";
-constexpr char kTwo[] = "- {name: dummy.com/two, dummy: {count: 2}}\n";
+constexpr char kOneResource[] = "- {name: dummy.com/one, env: ONE, dummy: {count: 2}}\n";
+constexpr char kTwoResource[] = "- {name: dummy.com/two, env: TWO, dummy: {count: 2}}\n";
 
 class AgentTest : public testing::Test {
  protected:
   ~AgentTest() override { (void)os::RemoveTree(dir_); }
 
-  void KubeletComes() const {
+  // It listens, and answers nothing.
+  void KubeletComes() {
     ASSERT_TRUE(os::MakeDirectories(kubelet_.device_plugins()));
-    ASSERT_TRUE(os::MakeDirectories(kubelet_.registry()));
+    sockaddr_un address{.sun_family = AF_UNIX};
+    const std::string path = kubelet_.kubelet_socket();
+    ASSERT_LT(path.size(), sizeof address.sun_path);
+    path.copy(address.sun_path, path.size());
+    ASSERT_EQ(bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(listen(socket_.get(), 16), 0);
   }
   config::Config Config(const std::string& resources, const std::string& more = "") const {
     const config::LoadResult loaded = config::Load(
         FullSchema(), {.file = config::Document::Parse(
                            "t.yaml", "version: tessera/v1\nkubelet: {root: " + kubelet_.root +
-                                         ", socketPrefix: t, poll: 100ms}\nstate: {dir: " + dir_ +
+                                         ", socketPrefix: t}\nstate: {dir: " + dir_ +
                                          "/state}\ncontrol: {socket: " + dir_ +
                                          "/agent.sock}\nhttp: {address: off}\n" + more +
                                          (resources.empty() ? "" : "resources:\n") + resources)});
@@ -47,13 +56,14 @@ class AgentTest : public testing::Test {
 
   const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "agent");
   const kubelet::Directories kubelet_{dir_ + "/kubelet"};
+  const os::Fd socket_{socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   os::Loop loop_;
   http::Metrics metrics_;
 };
 
 TEST_F(AgentTest, ServesAnEndpointForEachResourceAndItsControlSocket) {
   KubeletComes();
-  Agent agent(loop_, metrics_, FullSchema(), Config(std::string(kOne) + kTwo));
+  Agent agent(loop_, metrics_, FullSchema(), Config(std::string(kOneResource) + kTwoResource));
 
   ASSERT_TRUE(agent.Start());
 
@@ -64,12 +74,12 @@ TEST_F(AgentTest, ServesAnEndpointForEachResourceAndItsControlSocket) {
 
 TEST_F(AgentTest, AnotherConfigurationEndsOneResourceAndBeginsAnother) {
   KubeletComes();
-  Agent agent(loop_, metrics_, FullSchema(), Config(kOne));
+  Agent agent(loop_, metrics_, FullSchema(), Config(kOneResource));
   ASSERT_TRUE(agent.Start());
   AwaitEndpoints(1);
   const auto before = kubelet::SocketsIn(kubelet_, "t");
 
-  agent.Apply(Config(kTwo));
+  agent.Apply(Config(kTwoResource));
 
   AwaitEndpoints(1);
   EXPECT_NE(kubelet::SocketsIn(kubelet_, "t"), before);
@@ -78,9 +88,9 @@ TEST_F(AgentTest, AnotherConfigurationEndsOneResourceAndBeginsAnother) {
 
 TEST_F(AgentTest, ASettingThatNeedsARestartStaysAsItWas) {
   KubeletComes();
-  Agent agent(loop_, metrics_, FullSchema(), Config(kOne));
+  Agent agent(loop_, metrics_, FullSchema(), Config(kOneResource));
   ASSERT_TRUE(agent.Start());
-  config::Config next = Config(kOne);
+  config::Config next = Config(kOneResource);
   next.state_dir = "/elsewhere";
 
   agent.Apply(next);
@@ -89,7 +99,7 @@ TEST_F(AgentTest, ASettingThatNeedsARestartStaysAsItWas) {
 }
 
 TEST_F(AgentTest, WithoutKubeletItWaitsAndServesOnceThatHasCome) {
-  Agent agent(loop_, metrics_, FullSchema(), Config(kOne));
+  Agent agent(loop_, metrics_, FullSchema(), Config(kOneResource));
   ASSERT_TRUE(agent.Start());
   EXPECT_TRUE(kubelet::SocketsIn(kubelet_, "t").empty());
 
@@ -101,7 +111,7 @@ TEST_F(AgentTest, WithoutKubeletItWaitsAndServesOnceThatHasCome) {
 TEST_F(AgentTest, WhenItEndsNoEndpointIsLeft) {
   KubeletComes();
   {
-    Agent agent(loop_, metrics_, FullSchema(), Config(kOne));
+    Agent agent(loop_, metrics_, FullSchema(), Config(kOneResource));
     ASSERT_TRUE(agent.Start());
     AwaitEndpoints(1);
   }

@@ -246,7 +246,13 @@ TEST_F(ForeignKindTest, AFamilyIsNamedByTheSelectorsOfItsSection) {
 }
 
 TEST_F(ForeignKindTest, AConfigurationKnowsTheKindsThatItIsGivenAlone) {
-  EXPECT_EQ(config::Text(Load("- {name: fixture.com/card, dummy: {}}\n").errors), "");
+  EXPECT_EQ(config::Text(Load("- {name: fixture.com/card, dummy: {}}\n").errors),
+            "t.yaml:6:3: resources[0] needs one section of 'card' [config-missing]\n"
+            "- {name: fixture.com/card, dummy: {}}\n"
+            "  ^\n"
+            "t.yaml:6:28: unknown key 'dummy' in resources[0] [config-unknown-key]\n"
+            "- {name: fixture.com/card, dummy: {}}\n"
+            "                           ^\n");
 }
 
 }  // namespace
