@@ -9,9 +9,9 @@
 namespace tessera {
 namespace {
 
-class CdiNeighboursTest : public testing::Test {
+class CdiConflictsTest : public testing::Test {
  protected:
-  ~CdiNeighboursTest() override { (void)os::RemoveTree(dir_); }
+  ~CdiConflictsTest() override { (void)os::RemoveTree(dir_); }
   static cdi::Document DocumentOf(const std::string& kind, const std::string& device) {
     return {.kind = kind, .devices = {{.name = device, .edits = {.env = {"A=1"}}}}};
   }
@@ -33,7 +33,7 @@ class CdiNeighboursTest : public testing::Test {
       }};
 };
 
-TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItLasts) {
+TEST_F(CdiConflictsTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItLasts) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
   CdiConflicts conflicts = Make();
   WriteOther("foreign.json", cdi::Text(DocumentOf("ab.com/gpu", "y")));
@@ -68,7 +68,7 @@ TEST_F(CdiNeighboursTest, ADeviceThatAnotherDocumentNamesIsToldOfOnceAsLongAsItL
   EXPECT_EQ(told.Take(), line);
 }
 
-TEST_F(CdiNeighboursTest, ADocumentInYamlCountsAsOneInJson) {
+TEST_F(CdiConflictsTest, ADocumentInYamlCountsAsOneInJson) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "0")}, false);
   CdiConflicts conflicts = Make();
   const std::string yaml =
@@ -90,7 +90,7 @@ TEST_F(CdiNeighboursTest, ADocumentInYamlCountsAsOneInJson) {
                 own_, error.Text())});
 }
 
-TEST_F(CdiNeighboursTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
+TEST_F(CdiConflictsTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
   documents_.Write("a.com/c", cdi_, {DocumentOf("ab.com/npu", "y")}, false);
   WriteOther("tessera-foreign.com_gpu.json", cdi::Text(DocumentOf("foreign.com/gpu", "x")));
@@ -106,7 +106,7 @@ TEST_F(CdiNeighboursTest, WhatAnEarlierProcessWroteAndNobodyNeedsGoes) {
             (std::vector<std::string>{"tessera-ab.com_npu.json", "tessera-foreign.com_gpu.json"}));
 }
 
-TEST_F(CdiNeighboursTest, ARecordThatCannotBeReadIsToldAndReadOnceItCan) {
+TEST_F(CdiConflictsTest, ARecordThatCannotBeReadIsToldAndReadOnceItCan) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
   ASSERT_TRUE(Make().RemoveStale(Nobody));
   const std::string record = os::ReadFile(dir_ + "/record").value();
@@ -124,7 +124,7 @@ TEST_F(CdiNeighboursTest, ARecordThatCannotBeReadIsToldAndReadOnceItCan) {
   EXPECT_EQ(Files(), std::vector<std::string>());
 }
 
-TEST_F(CdiNeighboursTest, WhatSomebodyElsePutInItsPlaceStays) {
+TEST_F(CdiConflictsTest, WhatSomebodyElsePutInItsPlaceStays) {
   documents_.Write("a.com/b", cdi_, {DocumentOf("ab.com/gpu", "x")}, false);
   EXPECT_TRUE(Make().RemoveStale(Nobody));
   ASSERT_TRUE(os::ReplaceFile(own_, "theirs", 0644));

@@ -12,9 +12,9 @@
 namespace tessera {
 namespace {
 
-class CdiGuardTest : public testing::Test {
+class CdiReconcilerTest : public testing::Test {
  protected:
-  ~CdiGuardTest() override { (void)os::RemoveTree(dir_); }
+  ~CdiReconcilerTest() override { (void)os::RemoveTree(dir_); }
 
   static cdi::Document DocumentOf(const std::string& kind, const std::string& device) {
     return {.kind = kind, .devices = {{.name = device, .edits = {.env = {"A=1"}}}}};
@@ -72,7 +72,7 @@ class CdiGuardTest : public testing::Test {
   std::optional<CdiReconciler> reconciler_;
 };
 
-TEST_F(CdiGuardTest, ADocumentThatIsRemovedIsPutBackSoon) {
+TEST_F(CdiReconcilerTest, ADocumentThatIsRemovedIsPutBackSoon) {
   Serve();
   Documents().Poll();
   ASSERT_EQ(OnDisk(), good_);
@@ -81,7 +81,7 @@ TEST_F(CdiGuardTest, ADocumentThatIsRemovedIsPutBackSoon) {
   Await([&] { return OnDisk() == good_; });
 }
 
-TEST_F(CdiGuardTest, SoItIsWhenItsDirectoryIsRemoved) {
+TEST_F(CdiReconcilerTest, SoItIsWhenItsDirectoryIsRemoved) {
   Serve();
   Documents().Poll();
 
@@ -89,7 +89,7 @@ TEST_F(CdiGuardTest, SoItIsWhenItsDirectoryIsRemoved) {
   Await([&] { return OnDisk() == good_; });
 }
 
-TEST_F(CdiGuardTest, DocumentsThatComeLaterAreWatchedFromTheNextLookOn) {
+TEST_F(CdiReconcilerTest, DocumentsThatComeLaterAreWatchedFromTheNextLookOn) {
   Documents().Poll();
   Serve();
   reconciler_->Poll();
@@ -98,7 +98,7 @@ TEST_F(CdiGuardTest, DocumentsThatComeLaterAreWatchedFromTheNextLookOn) {
   Await([&] { return OnDisk() == good_; });
 }
 
-TEST_F(CdiGuardTest, AnotherDocumentStaysWhereAnotherInstanceMayGrantByIt) {
+TEST_F(CdiReconcilerTest, AnotherDocumentStaysWhereAnotherInstanceMayGrantByIt) {
   Serve();
   alone_ = false;
   Documents().Poll();
@@ -112,7 +112,7 @@ TEST_F(CdiGuardTest, AnotherDocumentStaysWhereAnotherInstanceMayGrantByIt) {
   EXPECT_EQ(OnDisk(), good_);
 }
 
-TEST_F(CdiGuardTest, WhoBecomesTheWriterHasItsOwnDocuments) {
+TEST_F(CdiReconcilerTest, WhoBecomesTheWriterHasItsOwnDocuments) {
   Serve();
   alone_ = false;
   Documents().Poll();
@@ -122,7 +122,7 @@ TEST_F(CdiGuardTest, WhoBecomesTheWriterHasItsOwnDocuments) {
   EXPECT_EQ(OnDisk(), good_);
 }
 
-TEST_F(CdiGuardTest, WhoIsNotTheWriterPutsNothingBack) {
+TEST_F(CdiReconcilerTest, WhoIsNotTheWriterPutsNothingBack) {
   Serve();
   another_writes_ = true;
   Documents().Poll();
@@ -132,7 +132,7 @@ TEST_F(CdiGuardTest, WhoIsNotTheWriterPutsNothingBack) {
   EXPECT_EQ(OnDisk(), "nothing");
 }
 
-TEST_F(CdiGuardTest, WhoIsNotTheWriterTellsOfConflictsAllTheSame) {
+TEST_F(CdiReconcilerTest, WhoIsNotTheWriterTellsOfConflictsAllTheSame) {
   Serve();
   another_writes_ = true;
   ASSERT_TRUE(os::ReplaceFile(cdi_ + "/foreign.json", good_, 0644));
@@ -142,7 +142,7 @@ TEST_F(CdiGuardTest, WhoIsNotTheWriterTellsOfConflictsAllTheSame) {
   EXPECT_NE(line.find("two CDI documents name one device"), std::string::npos) << line;
 }
 
-TEST_F(CdiGuardTest, WhatCannotBeWrittenIsTriedAgainByItself) {
+TEST_F(CdiReconcilerTest, WhatCannotBeWrittenIsTriedAgainByItself) {
   ASSERT_TRUE(os::ReplaceFile(cdi_, "in the way"));
   CapturedLog told;
   Serve();
@@ -153,7 +153,7 @@ TEST_F(CdiGuardTest, WhatCannotBeWrittenIsTriedAgainByItself) {
   Await([&] { return OnDisk() == good_; });
 }
 
-TEST_F(CdiGuardTest, AStaleDocumentGoesOnceItIsSureThatNobodyNeedsIt) {
+TEST_F(CdiReconcilerTest, AStaleDocumentGoesOnceItIsSureThatNobodyNeedsIt) {
   LeaveStale();
   Serve();
   alone_ = false;
@@ -181,7 +181,7 @@ TEST_F(CdiGuardTest, AStaleDocumentGoesOnceItIsSureThatNobodyNeedsIt) {
   EXPECT_EQ(OnDisk(), good_);
 }
 
-TEST_F(CdiGuardTest, WhyStaleDocumentsStayIsToldOnce) {
+TEST_F(CdiReconcilerTest, WhyStaleDocumentsStayIsToldOnce) {
   ASSERT_TRUE(os::MakeDirectories(record_));  // no file that could be read
   CapturedLog told;
   Documents().Poll();

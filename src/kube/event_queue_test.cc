@@ -25,7 +25,7 @@ Event AboutPod(const std::string& uid) {
   return event;
 }
 
-class OutboxTest : public ClusterTest {
+class EventQueueTest : public ClusterTest {
  protected:
   EventQueue& event_queue() {
     if (!event_queue_) {
@@ -55,7 +55,7 @@ class OutboxTest : public ClusterTest {
 
 using Words = std::vector<std::string>;
 
-TEST_F(OutboxTest, EventsArriveInTheirOrder) {
+TEST_F(EventQueueTest, EventsArriveInTheirOrder) {
   AnswerWith({fake::Answer(201, "{}")});
 
   event_queue().Add({About("a"), About("b")});
@@ -67,7 +67,7 @@ TEST_F(OutboxTest, EventsArriveInTheirOrder) {
   EXPECT_EQ(Targets()[0], "POST /api/v1/namespaces/default/events");
 }
 
-TEST_F(OutboxTest, OneThatCannotBeTakenNowHoldsUpTheOthersAndIsToldAgain) {
+TEST_F(EventQueueTest, OneThatCannotBeTakenNowHoldsUpTheOthersAndIsToldAgain) {
   limits_.deadline = Duration(100);  // below the client's own pauses
   const std::string busy = Refusal(503, "ServiceUnavailable", "starting");
   AnswerWith({busy, busy, fake::Answer(201, "{}")});
@@ -79,7 +79,7 @@ TEST_F(OutboxTest, OneThatCannotBeTakenNowHoldsUpTheOthersAndIsToldAgain) {
   EXPECT_EQ(Messages().back(), "b");
 }
 
-TEST_F(OutboxTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadline) {
+TEST_F(EventQueueTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadline) {
   limits_.deadline = Duration(900);
   AnswerWith({Refusal(429, "TooManyRequests", "slow down", "Retry-After: 1\r\n"),
               fake::Answer(201, "{}")});
@@ -92,7 +92,7 @@ TEST_F(OutboxTest, ItWaitsForTheTimeTheServerNamedThoughThatIsBeyondACallsDeadli
   EXPECT_EQ(Messages(), (Words{"a", "a"}));
 }
 
-TEST_F(OutboxTest, WhileTheServerComesAndGoesEachEventIsMadeOnceAndInOrder) {
+TEST_F(EventQueueTest, WhileTheServerComesAndGoesEachEventIsMadeOnceAndInOrder) {
   limits_.deadline = Duration(400);
   bool up = true;
   std::set<std::string> names;
@@ -126,7 +126,7 @@ TEST_F(OutboxTest, WhileTheServerComesAndGoesEachEventIsMadeOnceAndInOrder) {
   EXPECT_GT(asked_.size(), told.size()) << "nothing was lost: the test shows nothing";
 }
 
-TEST_F(OutboxTest, OneThatIsRefusedCostsNoOther) {
+TEST_F(EventQueueTest, OneThatIsRefusedCostsNoOther) {
   AnswerWith({Refusal(422, "Invalid", "no such kind"), fake::Answer(201, "{}")});
 
   event_queue().Add({About("a"), About("b")});
@@ -136,7 +136,7 @@ TEST_F(OutboxTest, OneThatIsRefusedCostsNoOther) {
   EXPECT_EQ(Messages(), (Words{"a", "b"}));
 }
 
-TEST_F(OutboxTest, WhatIsForbiddenIsTriedAFewTimes) {
+TEST_F(EventQueueTest, WhatIsForbiddenIsTriedAFewTimes) {
   AnswerWith({Refusal(403, "Forbidden", "no right")});
 
   event_queue().Add({About("a"), About("b")});
@@ -146,7 +146,7 @@ TEST_F(OutboxTest, WhatIsForbiddenIsTriedAFewTimes) {
   EXPECT_EQ(Messages(), (Words{"a", "a", "a", "a", "a", "b", "b", "b", "b", "b"}));
 }
 
-TEST_F(OutboxTest, TheUidOfAPodIsAskedForWhereItIsNotKnown) {
+TEST_F(EventQueueTest, TheUidOfAPodIsAskedForWhereItIsNotKnown) {
   AnswerWith({fake::Answer(200, R"({"metadata":{"uid":"u7"},"spec":{"nodeName":"n1"}})"),
               fake::Answer(201, "{}")});
 
@@ -158,7 +158,7 @@ TEST_F(OutboxTest, TheUidOfAPodIsAskedForWhereItIsNotKnown) {
   EXPECT_NE(asked_[1].body.find(R"("uid":"u7")"), std::string::npos) << asked_[1].body;
 }
 
-TEST_F(OutboxTest, AKnownUidIsNotAskedFor) {
+TEST_F(EventQueueTest, AKnownUidIsNotAskedFor) {
   AnswerWith({fake::Answer(201, "{}")});
 
   event_queue().Add({AboutPod("u7")});
@@ -167,7 +167,7 @@ TEST_F(OutboxTest, AKnownUidIsNotAskedFor) {
   EXPECT_EQ(Targets(), Words{"POST /api/v1/namespaces/team-a/events"});
 }
 
-TEST_F(OutboxTest, APodThatIsGoneOrRunsElsewhereHasNoEvent) {
+TEST_F(EventQueueTest, APodThatIsGoneOrRunsElsewhereHasNoEvent) {
   AnswerWith({Refusal(404, "NotFound", "pods \"trainer\" not found"),
               fake::Answer(200, R"({"metadata":{"uid":"u8"},"spec":{"nodeName":"n2"}})")});
 
@@ -178,7 +178,7 @@ TEST_F(OutboxTest, APodThatIsGoneOrRunsElsewhereHasNoEvent) {
   EXPECT_EQ(Messages(), Words{});
 }
 
-TEST_F(OutboxTest, BeyondTheLimitTheOldestAreDroppedButNotTheOneUnderWay) {
+TEST_F(EventQueueTest, BeyondTheLimitTheOldestAreDroppedButNotTheOneUnderWay) {
   bool open = false;
   handler_ = [&](const fake::Asked&, fake::Peer& peer) {
     if (open) peer.Send(fake::Answer(201, "{}"));

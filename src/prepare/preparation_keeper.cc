@@ -10,10 +10,10 @@ namespace tessera {
 
 PreparationKeeper::PreparationKeeper(Surroundings at)
     : at_(std::move(at)),
-      next_(at_.loop, [this] { PollCheckpoint(); }),
+      next_(at_.loop, [this] { RefreshStanding(); }),
       mailbox_(at_.loop, *this),
       preparations_(std::make_shared<Preparations>(
-          at_.state_dir, at_.root, mailbox_.Bind(&PreparationKeeper::PollCheckpoint))) {}
+          at_.state_dir, at_.root, mailbox_.Bind(&PreparationKeeper::RefreshStanding))) {}
 
 // The first time before there is a list: a device that is not back is in none as healthy. From then
 // on the loop waits for no disk here.
@@ -22,14 +22,14 @@ void PreparationKeeper::Open(const kubelet::Directories& directories) {
   if (std::exchange(opened_, true) || !preparations_->any()) return;
   const Status loaded = preparations_->Load();
   if (!loaded) log::Warn("what earlier agents have prepared is not known yet", loaded.error());
-  PollCheckpoint();
+  RefreshStanding();
 }
 
 void PreparationKeeper::RemoveForgotten() {
   at_.workers.Run([preparations = preparations_] { preparations->RemoveForgotten(); });
 }
 
-void PreparationKeeper::PollCheckpoint() {
+void PreparationKeeper::RefreshStanding() {
   const std::optional<Steady> next = preparations_->Tick();
   if (next) next_.RingWithin(std::max(Duration(0), *next - SystemClock().Now()));
   Preparations::Standing standing = preparations_->standing();

@@ -41,7 +41,7 @@ class PreparationKeeper {
   const std::vector<Error>& faults() const { return standing_.faults; }
 
  private:
-  void PollCheckpoint();
+  void RefreshStanding();
 
   const Surroundings at_;
   bool opened_ = false;

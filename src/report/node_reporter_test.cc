@@ -34,9 +34,9 @@ http::Metrics& TheMetrics() {
 }
 
 // An API server that has one node, and keeps its conditions.
-class AnnouncerTest : public NodeUnderTest, public testing::Test {
+class NodeReporterTest : public NodeUnderTest, public testing::Test {
  protected:
-  AnnouncerTest() {
+  NodeReporterTest() {
     std::signal(SIGPIPE, SIG_IGN);
     config_.state_dir = directory_;
     config_.api.kubeconfig = directory_ + "/kubeconfig";
@@ -49,7 +49,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
     node_.UpdateDevices(kSource, {Npu("0")});
     node_.Observe(kSource, {Good("0")});
   }
-  ~AnnouncerTest() override {
+  ~NodeReporterTest() override {
     node_reporter_.reset();
     (void)os::RemoveTree(directory_);
   }
@@ -141,7 +141,7 @@ class AnnouncerTest : public NodeUnderTest, public testing::Test {
   std::unique_ptr<NodeReporter> node_reporter_;
 };
 
-TEST_F(AnnouncerTest, AConditionOfAnotherNameIsTakenAwayAfterARestart) {
+TEST_F(NodeReporterTest, AConditionOfAnotherNameIsTakenAwayAfterARestart) {
   Put("Ready", "KubeletReady");
   Restart("GPUUnhealthy");
   ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy", "Ready"}));
@@ -154,7 +154,7 @@ TEST_F(AnnouncerTest, AConditionOfAnotherNameIsTakenAwayAfterARestart) {
   EXPECT_TRUE(RunUntil([&] { return Recorded() == Types{"DevicesUnhealthy"}; }));
 }
 
-TEST_F(AnnouncerTest, SoIsOneThatIsSwitchedOffAndThenItIsForgotten) {
+TEST_F(NodeReporterTest, SoIsOneThatIsSwitchedOffAndThenItIsForgotten) {
   Restart("GPUUnhealthy");
   ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
   Restart("off");
@@ -165,7 +165,7 @@ TEST_F(AnnouncerTest, SoIsOneThatIsSwitchedOffAndThenItIsForgotten) {
   EXPECT_TRUE(RunUntil([&] { return Recorded().empty(); }));
 }
 
-TEST_F(AnnouncerTest, OneThatSomebodyElseHasPutThereByThatNameStays) {
+TEST_F(NodeReporterTest, OneThatSomebodyElseHasPutThereByThatNameStays) {
   Restart("GPUUnhealthy");
   ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
   Put("GPUUnhealthy", "FanStopped");
@@ -176,7 +176,7 @@ TEST_F(AnnouncerTest, OneThatSomebodyElseHasPutThereByThatNameStays) {
   EXPECT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
 }
 
-TEST_F(AnnouncerTest, AnInstanceThatIsSilentTakesNothingAwayUntilItTells) {
+TEST_F(NodeReporterTest, AnInstanceThatIsSilentTakesNothingAwayUntilItTells) {
   Restart("GPUUnhealthy");
   ASSERT_TRUE(RunUntilNodeHas({"GPUUnhealthy"}));
   silent_ = true;
@@ -191,7 +191,7 @@ TEST_F(AnnouncerTest, AnInstanceThatIsSilentTakesNothingAwayUntilItTells) {
   EXPECT_TRUE(RunUntilNodeHas({"DevicesUnhealthy"}));
 }
 
-TEST_F(AnnouncerTest, ThatNothingOfAResourceCanBeGrantedIsAnEventOfTheNodeOnce) {
+TEST_F(NodeReporterTest, ThatNothingOfAResourceCanBeGrantedIsAnEventOfTheNodeOnce) {
   config_.api.events = true;
   const Error why{Reason::kNotEnforced, "the library is not there"};
   node_.SetObstacle(kSource, why);
@@ -209,7 +209,7 @@ TEST_F(AnnouncerTest, ThatNothingOfAResourceCanBeGrantedIsAnEventOfTheNodeOnce) 
             std::string(kSource) + ": " + node_.obstacles().at(kSource).Text());
 }
 
-TEST_F(AnnouncerTest, HamisSchedulerIsToldOfTheNodeAndOfEachOtherConfiguration) {
+TEST_F(NodeReporterTest, HamisSchedulerIsToldOfTheNodeAndOfEachOtherConfiguration) {
   Configure(true);
   Restart("off");
   ASSERT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
@@ -221,7 +221,7 @@ TEST_F(AnnouncerTest, HamisSchedulerIsToldOfTheNodeAndOfEachOtherConfiguration) 
   EXPECT_TRUE(RunUntil([&] { return !IsRegistrationRecorded(directory_); }));
 }
 
-TEST_F(AnnouncerTest, WhatItWasToldIsTakenAwayAfterARestartThatNoLongerWantsIt) {
+TEST_F(NodeReporterTest, WhatItWasToldIsTakenAwayAfterARestartThatNoLongerWantsIt) {
   Configure(true);
   Restart("off");
   ASSERT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
@@ -232,7 +232,7 @@ TEST_F(AnnouncerTest, WhatItWasToldIsTakenAwayAfterARestartThatNoLongerWantsIt) 
   EXPECT_TRUE(RunUntil([&] { return annotations_.empty(); }));
 }
 
-TEST_F(AnnouncerTest, GpusWithOtherLinksOneWayThanTheOtherAreAnEventOfTheNodeOnce) {
+TEST_F(NodeReporterTest, GpusWithOtherLinksOneWayThanTheOtherAreAnEventOfTheNodeOnce) {
   Configure(true);
   config_.resources[0].rendering.fractions->registration->link_scores = true;
   std::vector<Device> gpus(2);
@@ -260,7 +260,7 @@ TEST_F(AnnouncerTest, GpusWithOtherLinksOneWayThanTheOtherAreAnEventOfTheNodeOnc
             "that they are not close to each other");
 }
 
-TEST_F(AnnouncerTest, TheRegistrationOfAnotherPluginStays) {
+TEST_F(NodeReporterTest, TheRegistrationOfAnotherPluginStays) {
   annotations_["hami.io/node-nvidia-register"] = "its own";
   Configure(false);
 
@@ -270,7 +270,7 @@ TEST_F(AnnouncerTest, TheRegistrationOfAnotherPluginStays) {
   EXPECT_EQ(Registered(), "its own");
 }
 
-TEST_F(AnnouncerTest, AnInstanceThatIsSilentRegistersNothing) {
+TEST_F(NodeReporterTest, AnInstanceThatIsSilentRegistersNothing) {
   Configure(true);
   silent_ = true;
   Restart("off");
