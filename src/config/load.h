@@ -40,7 +40,7 @@ struct Setting {
 
 struct LoadResult {
   const Schema* schema = nullptr;   // that it was read by, which outlives it
-  Config config;                    // to be used only when ok()
+  Config config{};                  // to be used only when ok()
   std::vector<Problem> errors{};    // all of them, in the order of the file
   std::vector<Problem> warnings{};  // what is legal, but surely not meant
   // What somebody set, sections and lists too, and where: as Setting::source.
