@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grants on runtimes that read no CDI, where nothing can be said to a container after Allocate: the
-// agent must know whose it is when kubelet asks, and refuses a match that proves wrong. All that the
-// rest of the agent sees of that is this header; without it such runtimes have no virtual GPUs that
-// are as large as pods ask for (docs/decisions/023). Any thread.
+// agent must know whose it is when kubelet asks, and refuses a match that proves wrong. All that
+// the rest of the agent sees of that is this header; without it such runtimes have no virtual GPUs
+// that are as large as pods ask for (docs/decisions/023). Any thread.
 #pragma once
 
 #include <span>
