@@ -70,7 +70,7 @@ struct FractionRequests {
       false;  // pods that no scheduler chose GPUs for get what is free; else nothing
   // Without CDI: a pod that cannot start, since what kubelet keeps for it is another's, is evicted.
   bool evict_mismatched = false;
-  const VendorRow* vendor = nullptr;  // null: no scheduler places them
+  const VendorRow* vendor = nullptr;  // never null in a configuration
   bool operator==(const FractionRequests&) const = default;
 };
 
