@@ -209,7 +209,7 @@ Status MakeGrantFiles(const os::Root& root, const FractionRules& fractions, cons
     TRY(PutNoLimits(root, fractions, name, record));
     TRY(MakeRegion(root, fractions, name, record));
   }
-  TRY(CheckMatchedMounts(root, answer));
+  TRY(CheckMountSources(root, answer));
   return record.gate.empty() ? Status() : MakeGate(root.Path(record.gate));
 }
 

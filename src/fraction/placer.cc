@@ -51,7 +51,7 @@ Result<Placer::Decision> Placer::Decide(const Binding& binding, const HeldGrant&
                 held.resource, Brief(held.name));
   }
   TRY(CheckAlone(held));
-  TRY(CheckMatchedOwner(held));
+  TRY(CheckOwner(held));
   if (const BindingRecordPtr record = TRY(Find(held.name))) {
     const bool pod = record->pod_uid == held.pod_uid || IsPodName(record->pod_uid);
     const bool same =
@@ -174,7 +174,7 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
                        .fitted = fitted,
                        .ids = held.ids};
   if (!held.matched) return record;
-  TRY(CheckMatchedAnswer(held, binding.offer, fractions, record));
+  TRY(CheckMatch(held.answer, binding.offer, fractions, record));
   record.gate = GateOf(fractions, held.name);
   return record;
 }

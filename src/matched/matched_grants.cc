@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "matched/matched_grants.h"
 
-#include "matched/grant_match.h"
-#include "matched/mount_sources.h"
 #include "matched/pod_match.h"
 
 namespace tessera {
@@ -15,19 +13,6 @@ Result<FractionMatch> MatchedGrants::ClaimFor(const Offer& offer, const Fraction
         return MatchPod(pods, answered, offer, fractions, ids);
       },
       within);
-}
-
-Status CheckMatchedOwner(const HeldGrant& held) {
-  return CheckOwner(held);
-}
-
-Status CheckMatchedAnswer(const HeldGrant& held, const Offer& offer, const FractionRules& fractions,
-                          const BindingRecord& record) {
-  return CheckMatch(held.answer, offer, fractions, record);
-}
-
-Status CheckMatchedMounts(const os::Root& root, const Grant& answer) {
-  return CheckMountSources(root, answer);
 }
 
 }  // namespace tessera

@@ -9,11 +9,10 @@
 #include <string>
 
 #include "base/result.h"
-#include "binding/binding_store.h"
-#include "binding/held_grants.h"
 #include "grant/fraction.h"
 #include "matched/container_claims.h"
-#include "os/files.h"
+#include "matched/grant_match.h"
+#include "matched/mount_sources.h"
 #include "share/share.h"
 
 namespace tessera {
@@ -26,14 +25,5 @@ class MatchedGrants : public ContainerClaims {
   Result<FractionMatch> ClaimFor(const Offer& offer, const FractionRules& fractions,
                                  std::span<const std::string> ids, Duration within);
 };
-
-// kWrongMatch where the grant was matched to another container than the one that kubelet's
-// checkpoint names. What was not matched is right.
-Status CheckMatchedOwner(const HeldGrant& held);
-// kWrongMatch where the answer says something else than the record has.
-Status CheckMatchedAnswer(const HeldGrant& held, const Offer& offer, const FractionRules& fractions,
-                          const BindingRecord& record);
-// kBadMount where a mount of the answer has no source: runtimes would make an empty directory.
-Status CheckMatchedMounts(const os::Root& root, const Grant& answer);
 
 }  // namespace tessera

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which container kubelet asks for, where that has to be known when it asks: on a runtime without
-// CDI, to which nothing can be said later. kubelet does not say whose ids it names; but it asks for
-// the containers of a pod one after the other, init containers and sidecars first, so that of each
-// pod it can be but the next one, and HAMi's lock of the node lets one pod come at a time. Where
-// more than one container may be meant nobody is: what is answered cannot be taken back. That it
-// was right is seen when the container is about to be made. Pure; any thread.
+// CDI, to which nothing can be said later. kubelet does not say whose ids it names. It asks for the
+// containers of a pod one after the other, init containers and sidecars first: of each pod only the
+// next one can be meant. HAMi's lock of the node lets one pod come at a time. Where several
+// containers may be meant the answer is a refusal, for a grant cannot be taken back. The match is
+// checked when the container is about to be made. Pure; any thread.
 #pragma once
 
 #include <set>

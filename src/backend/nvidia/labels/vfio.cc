@@ -9,6 +9,7 @@
 #include "backend/nvidia/core/gpu.h"
 #include "backend/nvidia/labels/facts.h"
 #include "backend/nvidia/labels/pci_file.h"
+#include "backend/pci_function.h"
 #include "base/text.h"
 
 namespace tessera::nvidia {
@@ -44,9 +45,8 @@ bool IsPassedThrough(const os::Root& root, const std::string& address) {
   const auto pci_class = ReadPciNumber(root, address, "class");
   if (!pci_class || *pci_class >> 16 != kDisplayClass) return false;
   // A part of a GPU that is divided by its hardware is none that counts.
-  if (os::Exists(PciFile(root, address, "physfn"))) return false;
-  const auto driver = os::ReadLink(PciFile(root, address, "driver"));
-  return driver && FileName(*driver) == kVfioDriver;
+  const PciFunction function = ReadPciFunction(root, address);
+  return function.physical_function.empty() && function.driver == kVfioDriver;
 }
 
 }  // namespace
