@@ -23,6 +23,13 @@ void Write(const std::string& path, const std::string& text) {
   if (!os::ReplaceFile(path, text)) Die("cannot write " + path);
 }
 
+// The build of the agent that takes the bare server's place; nothing where none does.
+std::string Before() {
+  const char* path =
+      std::getenv("TESSERA_BENCH_BEFORE");  // NOLINT(concurrency-mt-unsafe): read only
+  return path == nullptr ? "" : path;
+}
+
 // Of a thread of the process; of the first one by default.
 std::string NameOf(int pid, const std::string& task = {}) {
   const std::string thread = task.empty() ? std::to_string(pid) : task;
@@ -201,7 +208,9 @@ MakeServed Npus(int count, std::string settings) {
   };
 }
 
-Subject::Subject(Kind kind, const MakeServed& make) : kind_(kind) {
+Subject::Subject(Kind kind, const MakeServed& make)
+    : program_(kind == Kind::kTessera ? TESSERA_BINARY : Before()),
+      bare_(kind == Kind::kBare && program_.empty()) {
   // In memory: what a disk costs is none of the program's doing.
   auto made = os::MakeTemporaryDirectory("/dev/shm/tessera-bench-");
   if (!made) Die(made.error().message);
@@ -274,11 +283,9 @@ grpc::ByteBuffer Subject::Read() {
 
 Millis Subject::Start() {
   const std::vector<std::string> command =
-      kind_ == Kind::kBare
-          ? std::vector<std::string>{BENCH_BARE,       directory_ + "/kubelet", served_.resource,
-                                     served_.variable, directory_ + "/ids",     faults_}
-          : std::vector<std::string>{TESSERA_BINARY, "agent", "--config",
-                                     directory_ + "/tessera.yaml"};
+      bare_ ? std::vector<std::string>{BENCH_BARE,       directory_ + "/kubelet", served_.resource,
+                                       served_.variable, directory_ + "/ids",     faults_}
+            : std::vector<std::string>{program_, "agent", "--config", directory_ + "/tessera.yaml"};
   const auto begin = Clock::now();
   auto process = os::Process::Start(command, directory_ + "/log");
   if (!process) Die(process.error().message);
@@ -287,12 +294,11 @@ Millis Subject::Start() {
 }
 
 Millis Subject::Fail(int device) {
-  const bool bare = kind_ == Kind::kBare;
-  const std::string file = bare ? faults_ + "/change" : served_.fault_file;
+  const std::string file = bare_ ? faults_ + "/change" : served_.fault_file;
   // Made where nobody watches: what is timed is the rename.
   const std::string next = directory_ + "/next";
-  Write(next, bare ? fmt::format("{} {}", device * served_.shares, served_.shares)
-                   : served_.fault(device));
+  Write(next, bare_ ? fmt::format("{} {}", device * served_.shares, served_.shares)
+                    : served_.fault(device));
   const int position = positions_[static_cast<size_t>(device)];
   const auto begin = Clock::now();
   std::filesystem::rename(next, file);

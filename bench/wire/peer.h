@@ -110,7 +110,8 @@ class Connection {
   std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> reader_;
 };
 
-// One of the two programs that are compared, in a temporary directory of its own.
+// One of the two programs that are compared, in a temporary directory of its own. Where
+// TESSERA_BENCH_BEFORE names another build of the agent, that one takes the bare server's place.
 class Subject {
  public:
   enum class Kind { kTessera, kBare };
@@ -143,7 +144,8 @@ class Subject {
   double SumOf(const std::function<double(const std::string& task)>& figure) const;
   double CpuOf(const std::string& task) const;
 
-  const Kind kind_;
+  const std::string program_;  // the agent's; none for the bare server
+  const bool bare_;
   std::string directory_;
   Served served_;
   std::unique_ptr<Kubelet> kubelet_;

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <csignal>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -26,7 +25,7 @@ constexpr int kPerGpu = 40;
 constexpr size_t kPods = 120;    // as many as kubelet takes
 constexpr size_t kAtOnce = 100;  // all of which kubelet has admitted before the first begins
 constexpr size_t kKnown = kPods + kAtOnce;
-constexpr size_t kBursts = 3;
+constexpr size_t kBursts = 10;
 constexpr size_t kWatched = 500;  // pods of a large node
 constexpr std::chrono::seconds kUntilRest{20};
 
@@ -112,88 +111,96 @@ MakeServed VirtualGpus(const PodServer* api) {
   };
 }
 
-// Pods with one virtual GPU each, as kubelet admits them and makes their containers.
-class VgpuPods {
+// A program, and what kubelet's checkpoint says of its pods with one virtual GPU each.
+class PodsOf {
  public:
-  explicit VgpuPods(const PodServer* api)
-      : tessera_(Kind::kTessera, VirtualGpus(api)), bare_(Kind::kBare, VirtualGpus(api)) {
-    tessera_.Start();
-    bare_.Start();
-  }
-  void Admit(size_t pod) {
-    const std::string& id = tessera_.served().ids[pod];
-    auto begin = Clock::now();
-    const auto response = tessera_.connection().Ask({id});
-    allocates_.tessera.push_back(Millis(Clock::now() - begin).count());
-    begin = Clock::now();
-    (void)bare_.connection().Ask({id});
-    allocates_.bare.push_back(Millis(Clock::now() - begin).count());
+  PodsOf(Kind kind, const PodServer* api) : program_(kind, VirtualGpus(api)) { program_.Start(); }
+
+  // As kubelet admits it; returns how long the answer took.
+  double Admit(size_t pod) {
+    const std::string& id = program_.served().ids[pod];
+    const auto begin = Clock::now();
+    const auto response = program_.connection().Ask({id});
+    const double took = Millis(Clock::now() - begin).count();
     checkpoint_.entries.push_back({.pod_uid = fmt::format("uid-{}", pod),
                                    .container = "main",
-                                   .resource = tessera_.served().resource,
+                                   .resource = program_.served().resource,
                                    .ids_by_numa = {{"-1", {id}}},
                                    .allocate_response = response.SerializeAsString()});
+    return took;
   }
   void EndFirst() { checkpoint_.entries.erase(checkpoint_.entries.begin()); }
   void Save() const {
     (void)os::ReplaceFile(
-        tessera_.directory() + "/kubelet/device-plugins/kubelet_internal_checkpoint",
+        program_.directory() + "/kubelet/device-plugins/kubelet_internal_checkpoint",
         kubelet::WriteCheckpoint(checkpoint_));
   }
-  double Bind(size_t pod) { return PreStart(tessera_, pod); }
-  // What the bare server does, and knows, nothing for.
-  double BindNothing(size_t pod) { return PreStart(bare_, pod); }
-  const Samples& allocates() const { return allocates_; }
-
- private:
-  static double PreStart(Subject& subject, size_t pod) {
+  // Before its container is made. Any thread. The bare server does, and knows, nothing for it.
+  double PreStart(size_t pod) {
     const auto begin = Clock::now();
-    subject.connection().PreStart({subject.served().ids[pod]});
+    program_.connection().PreStart({program_.served().ids[pod]});
     return Millis(Clock::now() - begin).count();
   }
 
-  Subject tessera_;
-  Subject bare_;
+ private:
+  Subject program_;
   kubelet::Checkpoint checkpoint_;
-  Samples allocates_;
 };
 
 // All from `first` on at the same time.
-void AtOnce(size_t first, std::vector<double>& took, const std::function<double(size_t)>& bind) {
-  std::vector<double> each(kAtOnce);
+std::vector<double> AtOnce(PodsOf& pods, size_t first) {
+  std::vector<double> took(kAtOnce);
   std::vector<std::thread> callers;
   for (size_t i = 0; i < kAtOnce; ++i) {
-    callers.emplace_back([&, i] { each[i] = bind((first + i) % kKnown); });
+    callers.emplace_back([&, i] { took[i] = pods.PreStart((first + i) % kKnown); });
   }
   for (std::thread& caller : callers) caller.join();
-  took.insert(took.end(), each.begin(), each.end());
+  return took;
 }
 
-// As many pods as kubelet takes, and one after the other a new one; then many at once, a few times.
+struct Took {
+  std::vector<double> allocates;
+  std::vector<double> binds;
+  std::vector<double> bursts;
+};
+
+// As many pods as kubelet takes, and one after the other a new one.
+void Fill(PodsOf& pods, size_t next, Took& took) {
+  if (next >= kPods) pods.EndFirst();
+  took.allocates.push_back(pods.Admit(next % kKnown));
+  pods.Save();
+  const double bind = pods.PreStart(next % kKnown);
+  if (next >= kPods) took.binds.push_back(bind);
+}
+
+// Then many at once, a few times.
+void Burst(PodsOf& pods, size_t first, bool ends, Took& took) {
+  for (size_t i = 0; i < kAtOnce; ++i) {
+    if (ends) pods.EndFirst();
+    took.allocates.push_back(pods.Admit((first + i) % kKnown));
+  }
+  pods.Save();
+  const std::vector<double> each = AtOnce(pods, first);
+  took.bursts.insert(took.bursts.end(), each.begin(), each.end());
+}
+
 void BenchPods(const std::string& text, const PodServer* api) {
-  VgpuPods pods(api);
-  Samples binds;
+  PodsOf pods(Kind::kTessera, api);
+  PodsOf others(Kind::kBare, api);
+  Took took;
+  Took bare;
   size_t next = 0;
-  for (; next < kPods + kAtOnce; ++next) {
-    if (next >= kPods) pods.EndFirst();
-    pods.Admit(next % kKnown);
-    pods.Save();
-    const double took = pods.Bind(next % kKnown);
-    if (next >= kPods) binds.tessera.push_back(took);
+  for (; next < kKnown; ++next) {
+    Fill(pods, next, took);
+    Fill(others, next, bare);
   }
-  Samples bursts;
   for (size_t burst = 0; burst < kBursts; ++burst, next += kAtOnce) {
-    for (size_t i = 0; i < kAtOnce; ++i) {
-      if (burst > 0) pods.EndFirst();
-      pods.Admit((next + i) % kKnown);
-    }
-    pods.Save();
-    AtOnce(next, bursts.tessera, [&](size_t pod) { return pods.Bind(pod); });
-    AtOnce(next, bursts.bare, [&](size_t pod) { return pods.BindNothing(pod); });
+    Burst(pods, next, burst > 0, took);
+    Burst(others, next, burst > 0, bare);
   }
-  Row(fmt::format("Allocate of a virtual GPU, {}, ms", text), pods.allocates());
-  Row(fmt::format("PreStart with {} pods, {}, ms", kPods, text), binds);
-  Row(fmt::format("PreStart, {} at once, {}, ms", kAtOnce, text), bursts);
+  Row(fmt::format("Allocate of a virtual GPU, {}, ms", text), {took.allocates, bare.allocates});
+  Row(fmt::format("PreStart with {} pods, {}, ms", kPods, text), {took.binds, bare.binds});
+  Row(fmt::format("PreStart, {} at once, {}, ms", kAtOnce, text), {took.bursts, bare.bursts});
 }
 
 void BenchEqual() {
