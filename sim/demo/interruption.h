@@ -2,8 +2,6 @@
 // The wish of whoever watches to end it. Any thread.
 #pragma once
 
-#include <condition_variable>
-
 #include "base/clock.h"
 #include "base/mutex.h"
 
@@ -31,7 +29,7 @@ class Interruption {
 
  private:
   mutable Mutex mutex_;
-  mutable std::condition_variable_any raised_;
+  mutable ConditionVariable raised_;
   int signal_ TESSERA_GUARDED_BY(mutex_) = 0;
 };
 

@@ -3,7 +3,6 @@
 // are run. Any thread.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,7 +34,7 @@ class Cancellation {
 
  private:
   mutable Mutex mutex_;
-  mutable std::condition_variable_any changed_;
+  mutable ConditionVariable changed_;
   bool cancelled_ TESSERA_GUARDED_BY(mutex_) = false;
   std::map<const Hook*, std::function<void()>> hooks_ TESSERA_GUARDED_BY(mutex_);
 };
@@ -49,7 +48,7 @@ class Outstanding {
 
  private:
   mutable Mutex mutex_;
-  mutable std::condition_variable_any ended_;
+  mutable ConditionVariable ended_;
   int count_ TESSERA_GUARDED_BY(mutex_) = 0;
 };
 

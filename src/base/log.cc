@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <condition_variable>
 #include <cstdio>
 #include <deque>
 #include <span>
@@ -157,7 +156,7 @@ class Log {
   std::atomic<Format> format_ = Format::kText;
 
   Mutex mutex_;
-  std::condition_variable_any idle_;  // `writing_` has ended
+  ConditionVariable idle_;  // `writing_` has ended
   bool writing_ TESSERA_GUARDED_BY(mutex_) = false;
   // Lines to be written, the oldest first.
   std::deque<std::string> waiting_ TESSERA_GUARDED_BY(mutex_);

@@ -6,7 +6,9 @@
 // TESSERA_REQUIRES a mutex is called only with it held.
 #pragma once
 
+#include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #if defined(__clang__)
 #define TESSERA_THREADS(words) __attribute__((words))
@@ -26,10 +28,11 @@ class TESSERA_THREADS(capability("mutex")) Mutex {
   bool try_lock() TESSERA_THREADS(try_acquire_capability(true)) { return mutex_.try_lock(); }
 
  private:
+  friend class ConditionVariable;
   std::mutex mutex_;
 };
 
-// Holds the mutex as long as it lives. std::condition_variable_any waits with it.
+// Holds the mutex as long as it lives. A ConditionVariable waits with it.
 class TESSERA_THREADS(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TESSERA_THREADS(acquire_capability(mutex)) : mutex_(mutex) {
@@ -55,8 +58,44 @@ class TESSERA_THREADS(scoped_lockable) MutexLock {
   }
 
  private:
+  friend class ConditionVariable;
   Mutex& mutex_;
   bool held_ = true;
+};
+
+// std::condition_variable for a MutexLock; std::condition_variable_any has a mutex of its own, for
+// which all that are woken would wait once more.
+class ConditionVariable {
+ public:
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+  template <class... Ready>
+  void wait(MutexLock& lock, Ready... ready) {
+    Native native(lock);
+    condition_.wait(native.lock, std::move(ready)...);
+  }
+  template <class Until, class... Ready>
+  auto wait_until(MutexLock& lock, Until until, Ready... ready) {
+    Native native(lock);
+    return condition_.wait_until(native.lock, until, std::move(ready)...);
+  }
+  template <class For, class... Ready>
+  auto wait_for(MutexLock& lock, For time, Ready... ready) {
+    Native native(lock);
+    return condition_.wait_for(native.lock, time, std::move(ready)...);
+  }
+
+ private:
+  // The lock as the standard library knows it; the MutexLock goes on holding it.
+  struct Native {
+    explicit Native(MutexLock& held) : lock(held.mutex_.mutex_, std::adopt_lock) {}
+    ~Native() { lock.release(); }
+    Native(const Native&) = delete;
+    Native& operator=(const Native&) = delete;
+    std::unique_lock<std::mutex> lock;
+  };
+
+  std::condition_variable condition_;
 };
 
 }  // namespace tessera

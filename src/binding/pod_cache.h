@@ -4,7 +4,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -60,7 +59,7 @@ class PodCache {
 
  private:
   mutable Mutex mutex_;
-  mutable std::condition_variable_any changed_;  // pods_
+  mutable ConditionVariable changed_;  // pods_
   Lookup lookup_ TESSERA_GUARDED_BY(mutex_);
   std::map<std::string, PodPtr, std::less<>> pods_ TESSERA_GUARDED_BY(mutex_);
   std::deque<PodPtr> ended_ TESSERA_GUARDED_BY(mutex_);  // without what they say

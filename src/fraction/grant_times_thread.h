@@ -9,7 +9,6 @@
 
 #include <sys/types.h>
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
@@ -61,7 +60,7 @@ class GrantTimesThread {
   // Shared with the threads, which may wait for a disk when this object ends.
   struct State {
     Mutex mutex;
-    std::condition_variable_any changed;
+    ConditionVariable changed;
     std::map<std::string, TrackedGrant> known TESSERA_GUARDED_BY(mutex){};  // by grant
     std::shared_ptr<Worker> worker TESSERA_GUARDED_BY(mutex) = std::make_shared<Worker>();
     bool ends TESSERA_GUARDED_BY(mutex) = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mps/supervisor_thread.h"
 
-#include <condition_variable>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -44,7 +43,7 @@ bool IsSame(const SupervisorThread::Order& former, const SupervisorThread::Order
 
 struct SupervisorThread::State {
   Mutex mutex;
-  std::condition_variable_any told;
+  ConditionVariable told;
   bool ready TESSERA_GUARDED_BY(mutex) = false;
   bool stop TESSERA_GUARDED_BY(mutex) = false;
   bool stopped TESSERA_GUARDED_BY(mutex) = false;

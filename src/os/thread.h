@@ -2,7 +2,6 @@
 // A thread that nobody waits for: it owns, or shares, all that it uses.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,7 +23,7 @@ template <class T>
 std::optional<T> Within(Duration limit, std::function<T()> task) {
   struct Shared {
     Mutex mutex;
-    std::condition_variable_any done;
+    ConditionVariable done;
     std::optional<T> result TESSERA_GUARDED_BY(mutex);
   };
   const auto shared = std::make_shared<Shared>();

@@ -2,7 +2,6 @@
 #include "os/worker.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <utility>
 
@@ -21,8 +20,8 @@ struct Workers::State {
   explicit State(int limit_) : limit(limit_) {}
   const int limit;
   Mutex mutex;
-  std::condition_variable_any work;   // a task came, or the end
-  std::condition_variable_any ended;  // a thread ended
+  ConditionVariable work;   // a task came, or the end
+  ConditionVariable ended;  // a thread ended
   std::deque<std::function<void()>> tasks TESSERA_GUARDED_BY(mutex);
   int threads TESSERA_GUARDED_BY(mutex) = 0;
   int idle TESSERA_GUARDED_BY(mutex) = 0;

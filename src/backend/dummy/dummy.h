@@ -6,7 +6,6 @@
 // Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <optional>
@@ -72,8 +71,8 @@ class DummyBackend : public Backend {
   std::optional<Error> file_error_
       TESSERA_GUARDED_BY(file_mutex_);  // what is wrong with the file, once logged
 
-  mutable Mutex mutex_;               // events are reported under it, so that none comes after Stop
-  std::condition_variable_any wake_;  // faults_ or stopped_ changed
+  mutable Mutex mutex_;     // events are reported under it, so that none comes after Stop
+  ConditionVariable wake_;  // faults_ or stopped_ changed
   dummy::Faults faults_ TESSERA_GUARDED_BY(mutex_);
   std::map<std::string, int> resets_ TESSERA_GUARDED_BY(mutex_);
   BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;

@@ -2,7 +2,6 @@
 #include "backend/nvidia/core/events.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <set>
 #include <utility>
 
@@ -59,7 +58,7 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
 
   // Listeners run under it, so that none runs after Unsubscribe; never held over a call of NVML.
   mutable Mutex mutex;
-  std::condition_variable_any changed;
+  ConditionVariable changed;
   os::ThreadOnce thread TESSERA_GUARDED_BY(mutex);
   bool stopping TESSERA_GUARDED_BY(mutex) = false;
   bool renew TESSERA_GUARDED_BY(mutex) = false;

@@ -3,7 +3,6 @@
 // a thread, and no other's answer. Any thread.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -20,7 +19,7 @@ namespace tessera::nvidia {
 template <class T>
 struct Reading {
   Mutex mutex;
-  std::condition_variable_any done;
+  ConditionVariable done;
   std::optional<T> answer TESSERA_GUARDED_BY(mutex);
   bool late TESSERA_GUARDED_BY(mutex) = false;  // somebody has waited for it in vain
 
@@ -58,7 +57,7 @@ class SerialQueue {
  private:
   struct QueueState {
     Mutex mutex;
-    std::condition_variable_any done;
+    ConditionVariable done;
     std::deque<std::function<void()>> tasks TESSERA_GUARDED_BY(mutex);  // not begun
     size_t unfinished TESSERA_GUARDED_BY(mutex) = 0;
   };

@@ -2,7 +2,6 @@
 #include "backend/nvidia/mig/geometry.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <optional>
 #include <set>
@@ -62,7 +61,7 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
 
   // Listeners run under it, so that none runs after Unsubscribe; never held over a call of NVML.
   Mutex mutex;
-  std::condition_variable_any changed;
+  ConditionVariable changed;
   os::ThreadOnce thread TESSERA_GUARDED_BY(mutex);
   bool stopping TESSERA_GUARDED_BY(mutex) = false;
   std::map<const void*, Listener> listeners TESSERA_GUARDED_BY(mutex);

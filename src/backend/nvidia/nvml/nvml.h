@@ -10,7 +10,6 @@
 // told to. One a driver root and process, shared by the backends of all resources.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <optional>
 #include <string>
@@ -180,7 +179,7 @@ class Session {
   const std::string module_;
 
   mutable Mutex mutex_;  // never held over a call of the library
-  std::condition_variable_any opened_;
+  ConditionVariable opened_;
   bool opening_ TESSERA_GUARDED_BY(mutex_) = false;
   bool released_ TESSERA_GUARDED_BY(mutex_) = false;
   LibraryPtr library_ TESSERA_GUARDED_BY(mutex_);
