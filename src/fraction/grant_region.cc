@@ -43,15 +43,16 @@ bool Write(int fd, const Region& region) {
 
 Status MakeRegion(const os::Root& root, const FractionRules& fractions, const std::string& name,
                   const BindingRecord& record) {
-  const Image image(static_cast<Region*>(calloc(1, sizeof(Region))));
-  if (image != nullptr && !fractions.enforcer->FillRegion(fractions, record.parts, *image))
-    return {};
+  const Enforcer& enforcer = *fractions.enforcer;
+  if (!enforcer.OwnsRegion(fractions)) return {};
   const std::string region = RegionNameOf(name);
   const std::string directory = root.Path(record.directory);
   const os::Fd in(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!in.valid()) return Fail(SystemError("cannot open the directory " + directory, errno));
   struct stat there{};
   if (fstatat(in.get(), region.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return {};
+  const Image image(static_cast<Region*>(calloc(1, sizeof(Region))));
+  if (image != nullptr) enforcer.FillRegion(fractions, record.parts, *image);
   // Where containers reach nothing: it appears in theirs when it is complete. On the same file
   // system, which may be one for these directories alone.
   const std::string made = directory.substr(0, directory.rfind('/')) + "/.new-" + region;

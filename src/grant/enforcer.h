@@ -36,9 +36,11 @@ class Enforcer {
   // Files of the host that the container gets besides, such as a licence, where the node has them
   // all (FractionGrant::licensed); empty: there are none.
   virtual std::vector<std::string> LicenseFiles(const FractionRules& fractions) const = 0;
-  // Fills in what the container's processes share (limiter/contract.h): all of it is zero. False:
-  // the library makes its own.
-  virtual bool FillRegion(const FractionRules& fractions, const std::vector<Fraction>& parts,
+  // Whether the agent makes the region that the container's processes share (limiter/contract.h);
+  // otherwise the library does.
+  virtual bool OwnsRegion(const FractionRules& fractions) const = 0;
+  // Fills in that region, all of which is zero.
+  virtual void FillRegion(const FractionRules& fractions, const std::vector<Fraction>& parts,
                           limiter::Region& region) const = 0;
 
  protected:

@@ -107,9 +107,10 @@ class LibraryLimiter final : public Enforcer {
     return {LicenseOf(vgpu), ValidatorOf(vgpu)};
   }
 
-  bool FillRegion(const FractionRules& vgpu, const std::vector<Fraction>& parts,
+  bool OwnsRegion(const FractionRules& vgpu) const override { return vgpu.own_library; }
+
+  void FillRegion(const FractionRules& vgpu, const std::vector<Fraction>& parts,
                   limiter::Region& region) const override {
-    if (!vgpu.own_library) return false;
     std::vector<limiter::RegionDevice> devices;
     for (const Fraction& part : parts) {
       devices.push_back({.uuid = part.device.c_str(),
@@ -126,7 +127,6 @@ class LibraryLimiter final : public Enforcer {
                          .priority = high ? 0 : limiter::kDefaultPriority,
                          .oversubscribe = vgpu.memory_scaling > 1},
                         &region);
-    return true;
   }
 };
 
