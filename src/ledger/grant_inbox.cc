@@ -67,16 +67,15 @@ void GrantInbox::SetExclusive(std::span<const Exclusive> devices) {
   taken_.swap(taken);
   if (takes_.empty()) return;
   // Granted before the table was there.
-  for (const DeviceKey& device : in_use_) {
-    const auto own = takes_.find(device);
-    if (own == takes_.end()) continue;
-    for (const std::string& hardware : own->second) taken_.try_emplace(hardware, device);
+  for (const auto& [device, all] : takes_) {
+    if (!IsInUse(device)) continue;
+    for (const std::string& hardware : all) taken_.try_emplace(hardware, device);
   }
 }
 
 void GrantInbox::PutBound(BoundDevices bound) {
   const MutexLock lock(mutex_);
-  for (const std::string& device : bound.devices) in_use_.insert({bound.resource, device});
+  in_use_[bound.resource].insert(bound.devices.begin(), bound.devices.end());
   BoundKey key(std::move(bound.pod_uid), std::move(bound.container), std::move(bound.resource));
   bound_[std::move(key)] = {std::move(bound.devices), bound.since};
 }
@@ -158,13 +157,18 @@ std::vector<std::string> GrantInbox::DevicesOf(const Holding& holding) const {
 
 bool GrantInbox::Uses(const DeviceKey& key) const {
   const MutexLock lock(mutex_);
-  return in_use_.contains(key);
+  return IsInUse(key);
 }
 
 bool GrantInbox::UsesAny(const std::string& source) const {
   const MutexLock lock(mutex_);
-  const auto use = in_use_.lower_bound({source, ""});
-  return use != in_use_.end() && use->source == source;
+  const auto devices = in_use_.find(source);
+  return devices != in_use_.end() && !devices->second.empty();
+}
+
+bool GrantInbox::IsInUse(const DeviceKey& key) const {
+  const auto devices = in_use_.find(key.source);
+  return devices != in_use_.end() && devices->second.contains(key.id);
 }
 
 GrantInbox::Entries::iterator GrantInbox::Drop(Entries::iterator at) {
@@ -178,15 +182,14 @@ GrantInbox::Entries::iterator GrantInbox::Drop(Entries::iterator at) {
 void GrantInbox::Index() {
   in_use_.clear();
   for (const auto& [key, bound] : bound_) {
-    for (const std::string& device : bound.devices) in_use_.insert({std::get<2>(key), device});
+    in_use_[std::get<2>(key)].insert(bound.devices.begin(), bound.devices.end());
   }
   for (const Entry& entry : entries_) NoteUse(entry.grant);
 }
 
 void GrantInbox::NoteUse(const PendingGrant& grant) {
-  for (const std::string& id : grant.share_ids) {
-    in_use_.insert({grant.resource, DeviceOfShare(id)});
-  }
+  std::set<std::string>& devices = in_use_[grant.resource];
+  for (const std::string& id : grant.share_ids) devices.insert(DeviceOfShare(id));
 }
 
 }  // namespace tessera

@@ -104,14 +104,15 @@ class GrantInbox {
   Entries::iterator Drop(Entries::iterator at) TESSERA_REQUIRES(mutex_);
   void Index() TESSERA_REQUIRES(mutex_);
   void NoteUse(const PendingGrant& grant) TESSERA_REQUIRES(mutex_);
+  bool IsInUse(const DeviceKey& key) const TESSERA_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   Entries entries_ TESSERA_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, std::string>, Entries::iterator> newest_
       TESSERA_GUARDED_BY(mutex_);  // by resource and share
   std::map<BoundKey, Bound> bound_ TESSERA_GUARDED_BY(mutex_);
-  std::set<DeviceKey, DeviceKeyLess> in_use_
-      TESSERA_GUARDED_BY(mutex_);                   // which a grant names or was bound to
+  std::map<std::string, std::set<std::string>> in_use_
+      TESSERA_GUARDED_BY(mutex_);  // by resource: devices that a grant names or was bound to
   TakesByDevice takes_ TESSERA_GUARDED_BY(mutex_);  // hardware that others take too
   TakenBy taken_ TESSERA_GUARDED_BY(mutex_);  // by hardware: a device that a container may have
 };

@@ -321,18 +321,28 @@ Result<Node::OrderResult> Node::Uncordon(std::string_view name) {
   return OrderResult{key, CordonsChanged({key.source}, Urgency::kCanWait)};
 }
 
+// Asked of thousands of devices in a row: what few nodes have is not looked for in others.
 std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
   if (std::optional<Error> absent = AbsenceOf(device)) return absent;
-  if (std::optional<Error> held = HeldElsewhere(device)) return held;
+  if (!by_hardware_.empty()) {
+    if (std::optional<Error> held = HeldElsewhere(device)) return held;
+  }
   if (const Error* out = KeptOutBy(device)) return *out;
   if (std::optional<Error> sick = SicknessOf(device)) return sick;
+  if (const Error* obstacle = ObstacleOf(device)) return *obstacle;
+  return std::nullopt;
+}
+
+// Null where nothing is in the way.
+const Error* Node::ObstacleOf(const Device& device) const {
+  if (outstanding_.empty() && obstacles_.empty() && prepare_obstacles_.empty()) return nullptr;
   const auto own = outstanding_.find(device.key);
-  if (own != outstanding_.end()) return own->second;
+  if (own != outstanding_.end()) return &own->second;
   for (const auto* obstacles : {&obstacles_, &prepare_obstacles_}) {
     const auto obstacle = obstacles->find(device.key.source);
-    if (obstacle != obstacles->end()) return obstacle->second;
+    if (obstacle != obstacles->end()) return &obstacle->second;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 // Whatever its verdict is.
@@ -343,7 +353,7 @@ std::optional<Error> Node::AbsenceOf(const Device& device) const {
                                         : "it is no longer there"};
   }
   if (device.defect) return device.defect;
-  const tessera::Cordon* cordon = CordonOf(device);
+  const tessera::Cordon* cordon = cordons_.empty() ? nullptr : CordonOf(device);
   if (cordon == nullptr) return std::nullopt;
   return Error{Reason::kCordoned, "cordoned: " + cordon->reason};
 }

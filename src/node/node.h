@@ -204,6 +204,7 @@ class Node {
   std::optional<Error> OwnTroubleOf(const Device& device) const;
   std::optional<Error> AbsenceOf(const Device& device) const;
   std::optional<Error> SicknessOf(const Device& device) const;
+  const Error* ObstacleOf(const Device& device) const;
   void AddBroken(KeptOut& out) const;
 
   // When it becomes stale if nothing is heard of it; nothing of one that is out.

@@ -134,7 +134,7 @@ std::optional<Error> Node::TroubleOfPartners(const Device& device) const {
 
 std::optional<Error> Node::TroubleOf(const Device& device) const {
   std::optional<Error> own = OwnTroubleOf(device);
-  if (own || device.traits->bundle.empty()) return own;
+  if (own || device.traits.empty() || device.traits->bundle.empty()) return own;
   return TroubleOfPartners(device);
 }
 
