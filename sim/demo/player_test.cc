@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <mutex>
 
 namespace tessera::demo {
@@ -36,7 +37,8 @@ class PlayerTest : public ::testing::Test {
 
   Interruption interruption_;
   std::mutex mutex_;
-  bool compared_ = false;  // the ledger; under mutex_
+  bool compared_ = false;                 // the ledger; under mutex_
+  std::map<std::string, Steady> said_{};  // captions; under mutex_
 
  private:
   void Take(const Observation& seen) {
@@ -45,6 +47,8 @@ class PlayerTest : public ::testing::Test {
       troubles_.push_back(seen.scenario_line + " " + refused->what + ": " + refused->error.message);
     } else if (const auto* expected = std::get_if<Expected>(&seen.what)) {
       if (!expected->met) troubles_.push_back(expected->text + "; seen: " + expected->seen);
+    } else if (const auto* caption = std::get_if<Caption>(&seen.what)) {
+      said_[caption->text] = SystemClock().Now();
     } else if (std::get_if<LedgerRead>(&seen.what) != nullptr) {
       compared_ = true;
     }
@@ -52,6 +56,12 @@ class PlayerTest : public ::testing::Test {
   std::vector<std::string> troubles_;  // under mutex_
 };
 using Troubles = std::vector<std::string>;
+
+// The agent's start takes longer than both have until then.
+TEST_F(PlayerTest, AnUnhurriedStepKeepsItsDistanceFromTheOneBeforeThatIsLate) {
+  EXPECT_EQ(Play("  - {at: 1ms, say: a}\n  - {at: 101ms, unhurried: true, say: b}\n"), Troubles{});
+  EXPECT_GE(said_["b"] - said_["a"], Duration(100));
+}
 
 TEST_F(PlayerTest, GoodScenarioEndsWithTheLedger) {
   EXPECT_EQ(Play("  - run: {pod: p, limits: {dummy.com/npu: 3}}\n"
