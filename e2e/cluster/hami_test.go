@@ -97,6 +97,7 @@ type hami struct {
 	locking sync.Mutex // HAMi's own of the node's lock
 
 	namesGPUs bool // a variable does, where there is no CDI
+	reads     bool // another scheduler chooses: what it wrote was chosen
 
 	mutex    sync.Mutex
 	pods     map[string]*v1.Pod          // by name, as the API server tells of them
@@ -114,7 +115,18 @@ type hami struct {
 // startHAMi has pods scheduled until the end of the test, once the plugin has registered its GPUs.
 func (c *cluster) startHAMi(t *testing.T, count int) *hami {
 	t.Helper()
-	h := &hami{client: c.client, pods: map[string]*v1.Pod{}, seen: map[types.UID]bool{},
+	return c.startAs(t, count, false)
+}
+
+// startReading follows pods that another scheduler places.
+func (c *cluster) startReading(t *testing.T, count int) *hami {
+	t.Helper()
+	return c.startAs(t, count, true)
+}
+
+func (c *cluster) startAs(t *testing.T, count int, reads bool) *hami {
+	t.Helper()
+	h := &hami{reads: reads, client: c.client, pods: map[string]*v1.Pod{}, seen: map[types.UID]bool{},
 		placed: map[types.UID]placement{}, reserved: map[types.UID]bool{}, failures: map[string]int{},
 		waited: map[types.UID]time.Duration{}, bound: map[types.UID]time.Time{}, running: map[types.UID]time.Time{}}
 	eventually(t, func(ctx context.Context) error {
@@ -176,10 +188,24 @@ func (h *hami) see(ctx context.Context, pod *v1.Pod) {
 	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		delete(h.reserved, pod.UID)
 	}
-	if pod.Spec.SchedulerName == hamisName && pod.Spec.NodeName == "" && !h.seen[pod.UID] {
+	if h.reads {
+		h.readPlacement(pod)
+	} else if pod.Spec.SchedulerName == hamisName && pod.Spec.NodeName == "" && !h.seen[pod.UID] {
 		h.seen[pod.UID] = true
 		h.workers.Go(func() { h.schedule(ctx, pod) })
 	}
+}
+
+// readPlacement is called with the mutex held.
+func (h *hami) readPlacement(pod *v1.Pod) {
+	if _, read := h.placed[pod.UID]; read || pod.Spec.NodeName == "" || pod.Annotations[allocatedKey] == "" {
+		return
+	}
+	chosen, err := h.decode(pod)
+	if err != nil {
+		h.failures[fmt.Sprintf("%s: %v", chosen.allocated, err)]++
+	}
+	h.placed[pod.UID] = chosen
 }
 
 // seeLock adds up how long locks stay once their pods are bound.

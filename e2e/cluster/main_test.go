@@ -35,6 +35,8 @@ const (
 	limiterVariable  = "TESSERA_E2E_LIMITER"  // libvgpu.so
 	spinVariable     = "TESSERA_E2E_SPIN"     // a program that runs on GPUs
 	simVariable      = "TESSERA_E2E_SIM"      // tessera-sim
+
+	schedulerVariable = "TESSERA_E2E_SCHEDULER" // tessera-scheduler
 )
 
 func TestMain(m *testing.M) {
@@ -107,7 +109,7 @@ func whatIsMissing() error {
 		return errors.New("they need root, for namespaces and cgroups; run tools/e2e")
 	}
 	for _, variable := range []string{binaryVariable, programsVariable, deployVariable, logsVariable,
-		mpsVariable, cudaVariable, limiterVariable, spinVariable, simVariable, nvidia.LibraryVariable,
+		mpsVariable, cudaVariable, limiterVariable, spinVariable, simVariable, schedulerVariable, nvidia.LibraryVariable,
 		nvidia.HardwareVariable} {
 		if path := os.Getenv(variable); path == "" {
 			return fmt.Errorf("%s is not set; run tools/e2e", variable)

@@ -27,6 +27,7 @@ const (
 	limiterPath       = "/e2e/libvgpu.so"
 	spinPath          = "/e2e/spin"
 	simPath           = "/e2e/tessera-sim"
+	schedulerPath     = "/e2e/tessera-scheduler"
 	nodeName          = "node-1"
 	nodeAddress       = "10.88.0.1"
 	podSubnet         = "10.88.0.0/16"
@@ -46,6 +47,8 @@ func makeRoot() error {
 		os.Getenv(limiterVariable):  limiterPath,
 		os.Getenv(spinVariable):     spinPath,
 		os.Getenv(simVariable):      simPath,
+
+		os.Getenv(schedulerVariable): schedulerPath,
 
 		filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), tlsName): tlsPath,
 

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/quote.h"
+#include "hami/device_selector.h"
+#include "hami/names.h"
+#include "hami/node_register.h"
+#include "hami/pod_devices.h"
+#include "hami/pod_placement.h"
+
+namespace tessera::scheduler {
+namespace {
+
+constexpr std::string_view kUnregistered = "the node has registered no devices";
+constexpr std::string_view kUnread = "it is not known what a pod of the node has";
+
+double FullnessOf(const std::vector<CandidateDevice>& devices) {
+  DeviceUsage used;
+  DeviceUsage all;
+  for (const CandidateDevice& device : devices) {
+    used.containers += device.used.containers;
+    used.memory += device.used.memory;
+    used.cores += device.used.cores;
+    all.containers += device.capacity.containers;
+    all.memory += device.capacity.memory;
+    all.cores += device.capacity.cores;
+  }
+  const auto part = [](int64_t of, int64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(of) / static_cast<double>(whole);
+  };
+  return part(used.containers, all.containers) + part(used.memory, all.memory) +
+         part(used.cores, all.cores);
+}
+
+// What the pod has by its annotation, whatever the node has registered since.
+Result<PodPlacement> AllocatedTo(const kube::Pod& pod, const hami::Vendor& vendor,
+                                 const RequestRules& rules) {
+  if (!pod.excess.empty()) return Fail(Reason::kBadDecision, "{}", pod.excess);
+  const auto allocated = TRY(hami::DecodePodDevices(pod.Annotation(vendor.pod_allocated)));
+  const auto entries = TRY(hami::EntriesByContainer(pod.containers, rules, vendor, allocated));
+  PodPlacement placement;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].empty()) continue;
+    PlacedContainer placed{pod.containers[i].name, pod.containers[i].kind, {}};
+    for (const hami::PodDevice& device : entries[i]) {
+      placed.parts.push_back({device.uuid, device.memory, device.cores});
+    }
+    placement.push_back(std::move(placed));
+  }
+  return placement;
+}
+
+}  // namespace
+
+Cluster::Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies)
+    : vendor_(vendor), rules_(std::move(rules)), policies_(policies) {}
+
+kube::PodFields Cluster::PodFields() const {
+  const std::vector<std::string> resources{rules_.count_name, rules_.memory_name,
+                                           rules_.percentage_name, rules_.cores_name};
+  return {.keys = {"hami.io/", "nvidia.com/"}, .resource = [resources](std::string_view name) {
+            return std::ranges::find(resources, name) != resources.end();
+          }};
+}
+
+kube::ClusterNodeFields Cluster::NodeFields() const {
+  return {.annotation = [vendor = &vendor_](std::string_view key) {
+    return key == vendor->node_register || key == hami::kNodeCordon;
+  }};
+}
+
+void Cluster::PutNode(const kube::ClusterNode& node) {
+  NodeState& state = nodes_[node.name];
+  state.devices.clear();
+  state.trouble = node.excess;
+  const auto text = node.annotations.find(vendor_.node_register);
+  if (text != node.annotations.end()) {
+    auto devices = hami::DecodeRegister(text->second, vendor_);
+    if (!devices) state.trouble = "its registration cannot be read: " + devices.error().message;
+    for (const hami::RegisteredDevice& device :
+         devices.value_or(std::vector<hami::RegisteredDevice>{})) {
+      state.devices.push_back({.capacity = {.device = device.id,
+                                            .containers = device.count,
+                                            .memory = device.devmem,
+                                            .cores = device.devcore},
+                               .type = device.type,
+                               .numa = device.numa,
+                               .healthy = device.health});
+    }
+  }
+  const auto cordoned = node.annotations.find(hami::kNodeCordon);
+  if (cordoned != node.annotations.end()) {
+    for (CandidateDevice& device : state.devices) {
+      device.cordoned = cordoned->second.find(device.capacity.device) != std::string::npos;
+    }
+  }
+  Recount(state);
+}
+
+void Cluster::RemoveNode(const std::string& name) {
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end()) return;
+  // Its pods are still there: they count again where it comes back.
+  node->second.devices.clear();
+  if (node->second.taken.empty()) nodes_.erase(node);
+}
+
+void Cluster::PutPod(const kube::PodPtr& pod) {
+  if (pod->node.empty()) {
+    if (!pod->HasEnded()) waiting_[pod->uid] = pod;
+    return;
+  }
+  waiting_.erase(pod->uid);
+  holds_.erase(pod->uid);
+  Release(pod->uid);
+  if (pod->HasEnded() || !hami::IsPlaced(*pod, vendor_)) return;
+  NodeState& node = nodes_[pod->node];
+  const auto placement = AllocatedTo(*pod, vendor_, rules_);
+  if (!placement) {
+    log::Warn("a pod's devices cannot be read: its node gets no pods until it has ended",
+              placement.error(), {{"pod", pod->FullName()}, {"node", pod->node}});
+    node.unread.insert(pod->uid);
+    node_of_[pod->uid] = pod->node;
+    return;
+  }
+  Take(pod->uid, pod->node, UsageOfPlacement(*placement, pod.get()));
+}
+
+void Cluster::RemovePod(const kube::Pod& pod) {
+  waiting_.erase(pod.uid);
+  holds_.erase(pod.uid);
+  Release(pod.uid);
+}
+
+FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
+  const auto demand = DemandOf(call.pod);
+  FilterAnswer answer;
+  if (!demand) {
+    for (const std::string& node : call.nodes) answer.unresolvable[node] = demand.error().message;
+    return answer;
+  }
+  if (demand->containers.empty()) return {.nodes = call.nodes};
+  if (!call.simulated) DropHold(call.pod.uid);
+  const bool spreads = NodePolicyOf(call.pod) == NodePolicy::kSpread;
+  std::optional<Fit> best;
+  for (const std::string& name : call.nodes) {
+    std::optional<Fit> fit = FitOn(name, *demand, answer);
+    if (!fit) continue;
+    const bool better =
+        !best || (spreads ? fit->fullness < best->fullness : fit->fullness > best->fullness) ||
+        (fit->fullness == best->fullness && fit->node < best->node);
+    if (better) best = std::move(fit);
+  }
+  if (!best) return answer;
+  if (!call.simulated) HoldFor(call.pod.uid, *best, now);
+  return {.nodes = {best->node}};
+}
+
+Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wall) {
+  auto hold = holds_.find(call.uid);
+  if (hold == holds_.end() || hold->second.node != call.node) {
+    const auto pod = waiting_.find(call.uid);
+    if (pod == waiting_.end()) {
+      return Fail(Reason::kNotFound, "pod {}/{} is not there, or not to be bound any more",
+                  Brief(call.pod_namespace), Brief(call.pod));
+    }
+    const DeviceDemand demand = TRY(DemandOf(*pod->second));
+    DropHold(call.uid);
+    FilterAnswer why;
+    const std::optional<Fit> fit = FitOn(call.node, demand, why);
+    if (!fit) {
+      const auto& texts = why.failed.empty() ? why.unresolvable : why.failed;
+      return Fail(Reason::kNoRoom, "node {}: {}", call.node, texts.begin()->second);
+    }
+    HoldFor(call.uid, *fit, now);
+    hold = holds_.find(call.uid);
+  }
+  std::vector<hami::Entry> entries;
+  for (const PlacedContainer& container : hold->second.placement) {
+    entries.push_back(hami::EntryOf(container.parts, vendor_));
+  }
+  const std::string allocated = hami::EncodePodDevices(entries);
+  const std::string seconds = std::to_string(
+      std::chrono::duration_cast<std::chrono::seconds>(wall.time_since_epoch()).count());
+  kube::Binding binding{
+      .pod_namespace = call.pod_namespace, .pod = call.pod, .uid = call.uid, .node = call.node};
+  const auto set = [&](std::string_view key, const std::string& value) {
+    binding.annotations.insert_or_assign(std::string(key), value);
+  };
+  set(vendor_.pod_allocated, allocated);
+  set(vendor_.pod_to_allocate, allocated);
+  set(hami::kPodNode, call.node);
+  set(hami::kPodTime, seconds);
+  set(hami::kPodBindPhase, std::string(hami::kPhaseAllocating));
+  set(hami::kPodBindTime, seconds);
+  binding.labels.insert_or_assign(std::string(hami::kPodNode), call.node);
+  return binding;
+}
+
+void Cluster::DropHold(const std::string& uid) {
+  if (holds_.erase(uid) > 0) Release(uid);
+}
+
+void Cluster::DropHoldsBefore(Steady then) {
+  std::vector<std::string> old;
+  for (const auto& [uid, hold] : holds_) {
+    if (hold.since < then) old.push_back(uid);
+  }
+  for (const std::string& uid : old) DropHold(uid);
+}
+
+Result<DeviceDemand> Cluster::DemandOf(const kube::Pod& pod) const {
+  const std::string_view policy = pod.Annotation(hami::kGpuPolicy);
+  return DeviceDemand{.containers = TRY(AskingContainersOf(pod, rules_)),
+                      .selector = hami::SelectorOf(pod, vendor_),
+                      .policy = policy == "binpack"  ? DevicePolicy::kBinpack
+                                : policy == "spread" ? DevicePolicy::kSpread
+                                                     : policies_.device};
+}
+
+NodePolicy Cluster::NodePolicyOf(const kube::Pod& pod) const {
+  const std::string_view policy = pod.Annotation(hami::kNodePolicy);
+  if (policy.empty()) return policies_.node;
+  return policy == "spread" ? NodePolicy::kSpread : NodePolicy::kBinpack;
+}
+
+std::optional<Cluster::Fit> Cluster::FitOn(const std::string& name, const DeviceDemand& demand,
+                                           FilterAnswer& answer) const {
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end() || node->second.devices.empty()) {
+    const bool known = node != nodes_.end() && !node->second.trouble.empty();
+    answer.unresolvable[name] = known ? node->second.trouble : std::string(kUnregistered);
+    return std::nullopt;
+  }
+  const NodeState& state = node->second;
+  if (!state.unread.empty()) {
+    answer.failed[name] = kUnread;
+    return std::nullopt;
+  }
+  auto placement = ChooseDevices(demand, state.devices);
+  if (!placement) {
+    auto& why = placement.error().passes ? answer.failed : answer.unresolvable;
+    why[name] = placement.error().why;
+    return std::nullopt;
+  }
+  return Fit{name, *std::move(placement), FullnessOf(state.devices)};
+}
+
+void Cluster::HoldFor(const std::string& uid, const Fit& fit, Steady now) {
+  holds_[uid] = {fit.node, fit.placement, now};
+  Take(uid, fit.node, UsageOfPlacement(fit.placement, nullptr));
+}
+
+void Cluster::Take(const std::string& uid, const std::string& name, UsageByDevice usage) {
+  NodeState& node = nodes_[name];
+  node.taken[uid] = std::move(usage);
+  node_of_[uid] = name;
+  Recount(node);
+}
+
+void Cluster::Release(const std::string& uid) {
+  const auto at = node_of_.find(uid);
+  if (at == node_of_.end()) return;
+  const auto node = nodes_.find(at->second);
+  node_of_.erase(at);
+  if (node == nodes_.end()) return;
+  node->second.taken.erase(uid);
+  node->second.unread.erase(uid);
+  Recount(node->second);
+}
+
+void Cluster::Recount(NodeState& node) {
+  UsageByDevice sum;
+  for (const auto& [uid, usage] : node.taken) {
+    for (const auto& [device, taken] : usage) {
+      DeviceUsage& all = sum[device];
+      all.containers += taken.containers;
+      all.memory += taken.memory;
+      all.cores += taken.cores;
+    }
+  }
+  for (CandidateDevice& device : node.devices) device.used = sum[device.capacity.device];
+}
+
+}  // namespace tessera::scheduler

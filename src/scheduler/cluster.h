@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scheduler knows: the devices of all nodes, what pods have of them, and the room that it
+// holds for pods that are not bound yet. All but the holds is what the API server has: annotations
+// of pods that are not bound never count. No I/O; one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "hami/vendor.h"
+#include "kube/objects/binding.h"
+#include "kube/objects/cluster_node.h"
+#include "kube/objects/pod.h"
+#include "placement/device_choice.h"
+#include "scheduler/extender.h"
+
+namespace tessera::scheduler {
+
+enum class NodePolicy : uint8_t {
+  kBinpack,  // the fullest of the nodes that have room
+  kSpread,   // the emptiest
+};
+
+struct Policies {
+  NodePolicy node = NodePolicy::kBinpack;
+  DevicePolicy device = DevicePolicy::kSpread;
+};
+
+class Cluster {
+ public:
+  // `vendor` outlives it. `policies` hold where a pod says nothing else.
+  Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies);
+
+  // What of pods and nodes it reads.
+  kube::PodFields PodFields() const;
+  kube::ClusterNodeFields NodeFields() const;
+
+  void PutNode(const kube::ClusterNode& node);
+  void RemoveNode(const std::string& name);
+  void PutPod(const kube::PodPtr& pod);
+  void RemovePod(const kube::Pod& pod);
+
+  // The best of the nodes, on which room is held from then on; a former hold of the pod goes. Where
+  // there is none, each says why. A pod that asks for nothing of ours gets all nodes, and a
+  // simulated call holds nothing.
+  FilterAnswer Filter(const FilterCall& call, Steady now);
+  // How the pod is bound to this node: by what is held for it there, or by what it would get now,
+  // which is held from then on. kNoRoom where there is no room, kNotFound where there is no such
+  // pod that waits.
+  Result<kube::Binding> PlaceOn(const BindCall& call, Steady now, Wall wall);
+  // What is held for the pod goes: it was not bound, and that is certain.
+  void DropHold(const std::string& uid);
+  // Holds that nobody has asked for in a while: of a pod that was never to be bound, such as one of
+  // a simulated group. A pod whose volumes take longer is placed anew when it is bound.
+  void DropHoldsBefore(Steady then);
+  size_t holds() const { return holds_.size(); }
+
+ private:
+  struct NodeState {
+    std::vector<CandidateDevice> devices;
+    std::map<std::string, UsageByDevice> taken;  // by the pod's UID
+    std::string trouble;                         // its registration cannot be read; empty: none
+    std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
+  };
+  struct Hold {
+    std::string node;
+    PodPlacement placement;
+    Steady since{};
+  };
+  struct Fit {
+    std::string node;
+    PodPlacement placement;
+    double fullness = 0;
+  };
+
+  Result<DeviceDemand> DemandOf(const kube::Pod& pod) const;
+  NodePolicy NodePolicyOf(const kube::Pod& pod) const;
+  // Why not in the answer; nothing.
+  std::optional<Fit> FitOn(const std::string& name, const DeviceDemand& demand,
+                           FilterAnswer& answer) const;
+  void HoldFor(const std::string& uid, const Fit& fit, Steady now);
+  void Take(const std::string& uid, const std::string& node, UsageByDevice usage);
+  void Release(const std::string& uid);
+  void Recount(NodeState& node);
+
+  const hami::Vendor& vendor_;
+  const RequestRules rules_;
+  const Policies policies_;
+  std::map<std::string, NodeState, std::less<>> nodes_;
+  std::map<std::string, std::string> node_of_;   // by the UID of a pod that has something
+  std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
+  std::map<std::string, Hold> holds_;            // by UID
+};
+
+}  // namespace tessera::scheduler

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/extender.h"
+
+#include <gtest/gtest.h>
+
+namespace tessera::scheduler {
+namespace {
+
+const kube::PodFields kWanted{.keys = {"hami.io/"}, .resource = [](std::string_view name) {
+                                return name.starts_with("nvidia.com/");
+                              }};
+
+std::string CallOf(const std::string& nodes, const std::string& names) {
+  return R"({"Pod":{"metadata":{"name":"train","namespace":"team","uid":"uid-1",)"
+         R"("resourceVersion":"1"},"spec":{)"
+         R"("containers":[{"name":"main","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}},)"
+         R"("Nodes":)" +
+         nodes + R"(,"NodeNames":)" + names + "}";
+}
+
+TEST(ExtenderTest, ACallOfFilterHasAPodAndNamesOfNodes) {
+  const auto call = ReadFilterCall(CallOf("null", R"(["a","b"])"), kWanted);
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->pod.FullName(), "team/train");
+  EXPECT_EQ(call->pod.containers.at(0).limits, (kube::Texts{{"nvidia.com/gpu", "1"}}));
+  EXPECT_EQ(call->nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(call->simulated);
+}
+
+TEST(ExtenderTest, ACallWithWholeNodesIsASimulation) {
+  const auto call = ReadFilterCall(
+      CallOf(R"({"items":[{"metadata":{"name":"a","labels":{"x":"y"}}}]})", "null"), kWanted);
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->nodes, std::vector<std::string>{"a"});
+  EXPECT_TRUE(call->simulated);
+}
+
+TEST(ExtenderTest, WhatIsNoCallOfFilterIsRefusedWithWhatIsWrong) {
+  const auto why = [](const std::string& text) {
+    const auto call = ReadFilterCall(text, kWanted);
+    return call ? std::string() : call.error().message;
+  };
+  EXPECT_EQ(why("[]"), "a call of filter is no object");
+  EXPECT_EQ(why("{}"), "a call of filter has no Pod");
+  EXPECT_EQ(why(CallOf("null", R"({"a":1})")), "NodeNames is no list");
+  EXPECT_EQ(why(CallOf("null", "[1]")), "a name in NodeNames is no text");
+}
+
+TEST(ExtenderTest, AnAnswerOfFilterHasAllMembersOfGos) {
+  EXPECT_EQ(json::Write(FilterAnswerJson({.nodes = {"a"},
+                                          .failed = {{"b", "full"}},
+                                          .unresolvable = {{"c", "no GPUs"}},
+                                          .error = "wait"})),
+            R"({"Nodes":null,"NodeNames":["a"],"FailedNodes":{"b":"full"},)"
+            R"("FailedAndUnresolvableNodes":{"c":"no GPUs"},"Error":"wait"})");
+}
+
+TEST(ExtenderTest, ACallOfBindNamesThePodItsUidAndTheNode) {
+  const auto call =
+      ReadBindCall(R"({"PodName":"train","PodNamespace":"team","PodUID":"uid-1","Node":"a"})");
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->pod_namespace + "/" + call->pod, "team/train");
+  EXPECT_EQ(call->uid, "uid-1");
+  EXPECT_EQ(call->node, "a");
+  EXPECT_FALSE(ReadBindCall(R"({"PodName":"train","PodNamespace":"team","Node":"a"})"));
+}
+
+TEST(ExtenderTest, AnAnswerOfBindHasTheError) {
+  EXPECT_EQ(json::Write(BindAnswerJson("no room")), R"({"Error":"no room"})");
+}
+
+}  // namespace
+}  // namespace tessera::scheduler

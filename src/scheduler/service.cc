@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/service.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "http/http.h"
+#include "http/listen.h"
+#include "kube/client.h"
+#include "kube/informer.h"
+#include "scheduler/extender.h"
+
+namespace tessera::scheduler {
+namespace {
+
+// Longer than kube-scheduler waits for the volumes of a pod (bindTimeoutSeconds).
+constexpr Duration kHoldLimit = std::chrono::minutes(11);
+constexpr Duration kHoldLook = std::chrono::minutes(1);
+// A pod may take 1.5 MB, and the names of 10,000 nodes 300 kB.
+constexpr size_t kMostOfCall = size_t{16} << 20;
+constexpr size_t kMostOfObjects = size_t{512} << 20;
+constexpr int kPage = 500;
+constexpr double kBindsPerSecond = 1'000;
+
+constexpr std::string_view kNotReady = "the nodes and pods of the cluster are still being read";
+
+const http::ListenOptions kExtender{
+    .takes = {.posts = true, .body = kMostOfCall, .chunks = true, .requests = 1'000'000},
+    .bounds = {.all = 256, .of_loopback = 256, .received = size_t{64} << 20}};
+
+// Names of thousands of nodes: without a space between them.
+http::Response Compact(const json::Value& value) {
+  return {.body = json::Write(value)};
+}
+
+RequestRules ChartRules(const hami::Vendor& vendor) {
+  return {.count_name = std::string(vendor.count),
+          .memory_name = std::string(vendor.memory),
+          .percentage_name = std::string(vendor.percentage),
+          .cores_name = std::string(vendor.cores),
+          .memory_factor = vendor.memory_unit};
+}
+
+}  // namespace
+
+struct Service::Impl {
+  Impl(os::Loop& on, const Clock& time, const ServiceOptions& options)
+      : loop(on),
+        clock(time),
+        cluster(hami::kNvidia, ChartRules(hami::kNvidia), options.policies),
+        client(loop, options.access,
+               {.per_second = kBindsPerSecond, .burst = kBindsPerSecond, .page = kPage}),
+        nodes(loop, client,
+              {.path = "/api/v1/nodes",
+               .form = kube::ClusterNodeForm(cluster.NodeFields()),
+               .read =
+                   [fields = cluster.NodeFields()](const json::Value& object) {
+                     return kube::ReadClusterNode(object, fields);
+                   },
+               .most = kMostOfObjects},
+              {.added = [this](const auto& node) { cluster.PutNode(*node); },
+               .changed = [this](const auto&, const auto& node) { cluster.PutNode(*node); },
+               .removed = [this](const auto& node) { cluster.RemoveNode(node->name); },
+               .listed = [this] { LogReady(); }}),
+        pods(loop, client,
+             {.path = "/api/v1/pods",
+              .query = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",
+              .form = kube::PodForm(cluster.PodFields()),
+              .read = [fields = cluster.PodFields()](
+                          const json::Value& object) { return kube::ReadPod(object, fields); },
+              .most = kMostOfObjects},
+             {.added = [this](const auto& pod) { cluster.PutPod(pod); },
+              .changed = [this](const auto&, const auto& pod) { cluster.PutPod(pod); },
+              .removed = [this](const auto& pod) { cluster.RemovePod(*pod); },
+              .listed = [this] { LogReady(); }}),
+        old_holds(
+            loop.Every(kHoldLook, [this] { cluster.DropHoldsBefore(clock.Now() - kHoldLimit); })) {}
+
+  Status Listen(const ServiceOptions& options) {
+    extender = TRY(http::Server::ListenTcp(
+        loop, options.extender_address,
+        [this](http::Request request, http::Respond respond) {
+          Answer(request, std::move(respond));
+        },
+        kExtender));
+    status = TRY(http::Server::ListenTcp(
+        loop, options.status_address,
+        [this](const http::Request& request) { return AnswerStatus(request); }));
+    log::Info("started",
+              {{"extender", options.extender_address}, {"status", options.status_address}});
+    return {};
+  }
+
+  bool Ready() const { return nodes.Synced() && pods.Synced(); }
+
+  void LogReady() {
+    if (!Ready() || std::exchange(said_ready, true)) return;
+    log::Info("ready",
+              {{"nodes", std::to_string(nodes.size())}, {"pods", std::to_string(pods.size())}});
+  }
+
+  http::Response AnswerStatus(const http::Request& request) const {
+    if (request.path == "/healthz") return http::Text("ok\n");
+    if (request.path == "/readyz") {
+      return Ready() ? http::Text("ok\n") : http::Text(std::string(kNotReady) + "\n", 503);
+    }
+    return http::Failure({Reason::kNotFound, "there is no " + request.path});
+  }
+
+  void Answer(const http::Request& request, http::Respond respond) {
+    if (request.method != "POST" || (request.path != "/filter" && request.path != "/bind")) {
+      return respond(http::Failure({Reason::kNotFound, "there is no " + request.path}));
+    }
+    if (request.path == "/bind") return Bind(request, std::move(respond));
+    respond(Filter(request));
+  }
+
+  http::Response Filter(const http::Request& request) {
+    const auto call = ReadFilterCall(request.body, cluster.PodFields());
+    if (!call) return http::Failure(call.error());
+    if (!Ready()) return Compact(FilterAnswerJson({.error = std::string(kNotReady)}));
+    return Compact(FilterAnswerJson(cluster.Filter(*call, clock.Now())));
+  }
+
+  void Bind(const http::Request& request, http::Respond respond) {
+    const auto call = ReadBindCall(request.body);
+    if (!call) return respond(http::Failure(call.error()));
+    const auto fail = [respond](const Error& why) {
+      respond(Compact(BindAnswerJson(why.message)));
+    };
+    if (!Ready()) return fail({Reason::kUnavailable, std::string(kNotReady)});
+    auto binding = cluster.PlaceOn(*call, clock.Now(), clock.WallNow());
+    if (!binding) return fail(binding.error());
+    client.Bind(*binding, [this, uid = call->uid, respond, fail](const Status& bound) {
+      if (bound) return respond(Compact(BindAnswerJson("")));
+      // Where nobody knows, the room stays held until the pod is seen or filtered again.
+      if (bound.error().reason != Reason::kApiUnreachable) cluster.DropHold(uid);
+      fail(bound.error());
+    });
+  }
+
+  os::Loop& loop;
+  const Clock& clock;
+  Cluster cluster;
+  kube::Client client;
+  kube::Informer<kube::ClusterNode> nodes;
+  kube::Informer<kube::Pod> pods;
+  os::Loop::Handle old_holds;
+  std::unique_ptr<http::Server> extender;
+  std::unique_ptr<http::Server> status;
+  bool said_ready = false;
+};
+
+Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Service::~Service() = default;
+
+Result<std::unique_ptr<Service>> Service::Start(os::Loop& loop, const Clock& clock,
+                                                const ServiceOptions& options) {
+  auto impl = std::make_unique<Impl>(loop, clock, options);
+  TRY(impl->Listen(options));
+  return std::unique_ptr<Service>(new Service(std::move(impl)));
+}
+
+int Service::extender_port() const {
+  return impl_->extender->port();
+}
+
+int Service::status_port() const {
+  return impl_->status->port();
+}
+
+}  // namespace tessera::scheduler

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extender at work: it follows nodes and pods, answers kube-scheduler's calls from what it
+// knows, and binds. One thread: its loop's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "kube/access.h"
+#include "os/loop.h"
+#include "scheduler/cluster.h"
+
+namespace tessera::scheduler {
+
+struct ServiceOptions {
+  kube::Access access{};
+  // Of this machine alone: whoever reaches it binds pods.
+  std::string extender_address = "127.0.0.1:9444";
+  std::string status_address = "127.0.0.1:9395";
+  Policies policies{};
+};
+
+class Service {
+ public:
+  // An error where an address cannot be listened on. The clock and the loop outlive it.
+  static Result<std::unique_ptr<Service>> Start(os::Loop& loop, const Clock& clock,
+                                                const ServiceOptions& options);
+  ~Service();
+
+  int extender_port() const;
+  int status_port() const;
+
+ private:
+  struct Impl;
+  explicit Service(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tessera::scheduler

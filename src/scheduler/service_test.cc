@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/service.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <future>
+#include <optional>
+#include <vector>
+
+#include "api/server.h"
+#include "hami/node_register.h"
+#include "http/blocking.h"
+#include "json/json.h"
+
+namespace tessera::scheduler {
+namespace {
+
+constexpr Duration kPatience{30'000};
+
+// An API server of the test's own, with one node of one GPU and one pod that waits.
+class ServiceTest : public ::testing::Test {
+ protected:
+  ServiceTest() { std::signal(SIGPIPE, SIG_IGN); }
+
+  void Start() {
+    auto service =
+        Service::Start(loop_, SystemClock(),
+                       {.access = {.host = "127.0.0.1", .port = api_.port(), .tls = false},
+                        .extender_address = "127.0.0.1:0",
+                        .status_address = "127.0.0.1:0"});
+    ASSERT_TRUE(service) << service.error().Text();
+    service_ = *std::move(service);
+  }
+  // The answer, or why it is none.
+  std::string Call(int port, const http::Request& request) {
+    auto answer = std::async(std::launch::async, [port, request] {
+      return http::CallTcp(fmt::format("127.0.0.1:{}", port), request, kPatience);
+    });
+    const auto is_there = [&] {
+      return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    };
+    EXPECT_TRUE(fake::RunUntil(loop_, kPatience, is_there));
+    const auto response = answer.get();
+    return response ? response->body : response.error().message;
+  }
+  std::string Post(const std::string& path, const std::string& body) {
+    return Call(service_->extender_port(), {"POST", path, {}, body});
+  }
+  void AwaitReady() {
+    while (Call(service_->status_port(), {"GET", "/readyz", {}, ""}) != "ok\n") {
+    }
+  }
+  static std::string PodText(const std::string& uid, int memory) {
+    return fmt::format(
+        R"({{"metadata":{{"name":"train","namespace":"team","uid":"{}","resourceVersion":"1"}},)"
+        R"("spec":{{"containers":[{{"name":"main","resources":{{"limits":)"
+        R"({{"nvidia.com/gpu":"1","nvidia.com/gpumem":"{}"}}}}}}]}},"status":{{"phase":"Pending"}}}})",
+        uid, memory);
+  }
+  static std::string FilterBody(const std::string& uid = "uid-1", int memory = 3000) {
+    return R"({"Pod":)" + PodText(uid, memory) + R"(,"Nodes":null,"NodeNames":["a"]})";
+  }
+  static std::string BindBody() {
+    return R"({"PodName":"train","PodNamespace":"team","PodUID":"uid-1","Node":"a"})";
+  }
+
+  os::Loop loop_;
+  bool lists_ = true;
+  std::string bind_answer_ = fake::Answer(201, R"({"kind":"Status","status":"Success"})");
+  std::vector<std::string> bound_;
+  fake::Server api_{
+      loop_, [this](const fake::Asked& asked, fake::Peer& peer) {
+        if (asked.method == "POST") {
+          bound_.push_back(asked.target + " " + asked.body);
+          return peer.Send(bind_answer_);
+        }
+        if (asked.target.find("watch=") != std::string::npos) {
+          return peer.Send(fake::ChunkedHead());
+        }
+        if (!lists_) return;
+        const bool nodes = asked.target.starts_with("/api/v1/nodes");
+        peer.Send(fake::Answer(200, R"({"metadata":{"resourceVersion":"1"},"items":[)" +
+                                        (nodes ? NodeText() : PodText("uid-1", 3000)) + "]}"));
+      }};
+  std::unique_ptr<Service> service_;
+
+ private:
+  static std::string NodeText() {
+    const hami::RegisteredDevice gpu{.id = "GPU-a",
+                                     .count = 10,
+                                     .devmem = 8000,
+                                     .devcore = 100,
+                                     .type = "NVIDIA A100",
+                                     .health = true};
+    const json::Object annotations{
+        {std::string(hami::kNvidia.node_register), hami::EncodeRegister(std::vector{gpu})}};
+    return json::Write(json::Object{
+        {"metadata",
+         json::Object{{"name", "a"}, {"uid", "node-a"}, {"annotations", annotations}}}});
+  }
+};
+
+TEST_F(ServiceTest, APodIsFilteredAndBoundWithWhatItGets) {
+  Start();
+  AwaitReady();
+  EXPECT_EQ(Post("/filter", FilterBody()), R"({"Nodes":null,"NodeNames":["a"],"FailedNodes":{},)"
+                                           R"("FailedAndUnresolvableNodes":{},"Error":""})");
+  EXPECT_EQ(Post("/bind", BindBody()), R"({"Error":""})");
+  ASSERT_EQ(bound_.size(), 1U);
+  EXPECT_TRUE(bound_[0].starts_with("/api/v1/namespaces/team/pods/train/binding ")) << bound_[0];
+  EXPECT_NE(bound_[0].find(R"("hami.io/vgpu-devices-allocated":"GPU-a,NVIDIA,3000,0:;")"),
+            std::string::npos)
+      << bound_[0];
+}
+
+TEST_F(ServiceTest, UntilTheClusterIsReadCallsAreToComeAgain) {
+  lists_ = false;
+  Start();
+  const std::string why = "the nodes and pods of the cluster are still being read";
+  EXPECT_EQ(Call(service_->status_port(), {"GET", "/readyz", {}, ""}),
+            "the server answered with status 503");
+  EXPECT_EQ(Call(service_->status_port(), {"GET", "/healthz", {}, ""}), "ok\n");
+  EXPECT_EQ(Post("/filter", FilterBody()),
+            R"({"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},)"
+            R"("Error":")" +
+                why + R"("})");
+  EXPECT_EQ(Post("/bind", BindBody()), R"({"Error":")" + why + R"("})");
+}
+
+TEST_F(ServiceTest, ABindThatTheApiServerRefusesFreesTheRoom) {
+  bind_answer_ = fake::Answer(
+      409, R"({"kind":"Status","status":"Failure","code":409,"message":"it is bound already"})");
+  Start();
+  AwaitReady();
+  (void)Post("/filter", FilterBody());
+  EXPECT_NE(Post("/bind", BindBody()).find("it is bound already"), std::string::npos);
+  EXPECT_NE(Post("/filter", FilterBody("uid-2", 8000)).find(R"("NodeNames":["a"])"),
+            std::string::npos);
+}
+
+TEST_F(ServiceTest, WhatIsNoCallIsRefused) {
+  Start();
+  EXPECT_EQ(Post("/filter", "[]"), "a call of filter is no object");
+  EXPECT_EQ(Post("/bind", "{}"), "PodNamespace is missing");
+  EXPECT_EQ(Post("/other", "{}"), "there is no /other");
+  EXPECT_EQ(Call(service_->extender_port(), {"GET", "/filter", {}, ""}), "there is no /filter");
+}
+
+}  // namespace
+}  // namespace tessera::scheduler
