@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 #include "base/characters.h"
@@ -51,20 +50,20 @@ class Chooser {
       : demand_(demand), devices_(devices) {}
 
   tl::expected<std::vector<Fraction>, Misfit> Choose(Kind kind, const Request& request) {
-    std::map<Lack, size_t> lacks;
+    Lack last{};
     std::vector<size_t> fit;
     for (size_t i = 0; i < devices_.size(); ++i) {
       const Lack lack = LackOf(i, kind, request);
       if (lack == Lack::kNothing) {
         fit.push_back(i);
       } else {
-        ++lacks[lack];
+        last = std::max(last, lack);
       }
     }
     const auto count = static_cast<size_t>(request.count);
     if (fit.size() < count) {
       if (devices_.size() < count) return tl::unexpected(kTooFew);
-      return tl::unexpected(kTexts[static_cast<size_t>(lacks.rbegin()->first)]);
+      return tl::unexpected(kTexts[static_cast<size_t>(last)]);
     }
     std::ranges::stable_sort(fit, [&](size_t a, size_t b) { return GoesBefore(a, b, kind); });
     fit.resize(count);

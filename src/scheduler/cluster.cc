@@ -15,8 +15,9 @@
 namespace tessera::scheduler {
 namespace {
 
-constexpr std::string_view kUnregistered = "the node has registered no devices";
-constexpr std::string_view kUnread = "it is not known what a pod of the node has";
+constexpr Misfit kUnregistered{"the node has registered no devices", false};
+constexpr Misfit kUnreadable{"the node's registration of its devices cannot be read", false};
+constexpr Misfit kUnread{"it is not known what a pod of the node has", true};
 
 double FullnessOf(const std::vector<CandidateDevice>& devices) {
   DeviceUsage used;
@@ -34,6 +35,15 @@ double FullnessOf(const std::vector<CandidateDevice>& devices) {
   };
   return part(used.containers, all.containers) + part(used.memory, all.memory) +
          part(used.cores, all.cores);
+}
+
+// A device with less has no room for all containers.
+int64_t LeastFree(const DeviceDemand& demand) {
+  int64_t least = 0;
+  for (const AskingContainer& container : demand.containers) {
+    least = std::max<int64_t>(least, container.request.memory);
+  }
+  return least;
 }
 
 // What the pod has by its annotation, whatever the node has registered since.
@@ -76,11 +86,15 @@ kube::ClusterNodeFields Cluster::NodeFields() const {
 void Cluster::PutNode(const kube::ClusterNode& node) {
   NodeState& state = nodes_[node.name];
   state.devices.clear();
-  state.trouble = node.excess;
+  state.unreadable = !node.excess.empty();
   const auto text = node.annotations.find(vendor_.node_register);
   if (text != node.annotations.end()) {
     auto devices = hami::DecodeRegister(text->second, vendor_);
-    if (!devices) state.trouble = "its registration cannot be read: " + devices.error().message;
+    if (!devices) {
+      state.unreadable = true;
+      log::Warn("a node's devices cannot be read: it gets no pods", devices.error(),
+                {{"node", node.name}});
+    }
     for (const hami::RegisteredDevice& device :
          devices.value_or(std::vector<hami::RegisteredDevice>{})) {
       state.devices.push_back({.capacity = {.device = device.id,
@@ -146,18 +160,36 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   if (demand->containers.empty()) return {.nodes = call.nodes};
   if (!call.simulated) DropHold(call.pod.uid);
   const bool spreads = NodePolicyOf(call.pod) == NodePolicy::kSpread;
-  std::optional<Fit> best;
+  const int64_t least = LeastFree(*demand);
+  const std::string* best = nullptr;
+  double fullness = 0;  // of the best
+  PodPlacement placement;
   for (const std::string& name : call.nodes) {
-    std::optional<Fit> fit = FitOn(name, *demand, answer);
+    // Of thousands of nodes, those alone are looked into that would be better and may have room.
+    const NodeState* node = FindNode(name);
+    if (node == nullptr || node->most_free < least) continue;
+    const bool better = spreads ? node->fullness < fullness : node->fullness > fullness;
+    const bool equal = best != nullptr && node->fullness == fullness && name < *best;
+    if (best != nullptr && !better && !equal) continue;
+    Fit fit = FitOn(node, *demand);
     if (!fit) continue;
-    const bool better =
-        !best || (spreads ? fit->fullness < best->fullness : fit->fullness > best->fullness) ||
-        (fit->fullness == best->fullness && fit->node < best->node);
-    if (better) best = std::move(fit);
+    best = &name;
+    fullness = node->fullness;
+    placement = *std::move(fit);
   }
-  if (!best) return answer;
-  if (!call.simulated) HoldFor(call.pod.uid, *best, now);
-  return {.nodes = {best->node}};
+  if (best == nullptr) return RefusalBy(call.nodes, *demand);
+  if (!call.simulated) HoldFor(call.pod.uid, *best, std::move(placement), now);
+  return {.nodes = {*best}};
+}
+
+FilterAnswer Cluster::RefusalBy(const std::vector<std::string>& names,
+                                const DeviceDemand& demand) const {
+  FilterAnswer answer;
+  for (const std::string& name : names) {
+    const Misfit misfit = FitOn(FindNode(name), demand).error();
+    (misfit.passes ? answer.failed : answer.unresolvable).emplace(name, misfit.why);
+  }
+  return answer;
 }
 
 Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wall) {
@@ -170,13 +202,9 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
     }
     const DeviceDemand demand = TRY(DemandOf(*pod->second));
     DropHold(call.uid);
-    FilterAnswer why;
-    const std::optional<Fit> fit = FitOn(call.node, demand, why);
-    if (!fit) {
-      const auto& texts = why.failed.empty() ? why.unresolvable : why.failed;
-      return Fail(Reason::kNoRoom, "node {}: {}", call.node, texts.begin()->second);
-    }
-    HoldFor(call.uid, *fit, now);
+    Fit fit = FitOn(FindNode(call.node), demand);
+    if (!fit) return Fail(Reason::kNoRoom, "node {}: {}", call.node, fit.error().why);
+    HoldFor(call.uid, call.node, *std::move(fit), now);
     hold = holds_.find(call.uid);
   }
   std::vector<hami::Entry> entries;
@@ -228,31 +256,23 @@ NodePolicy Cluster::NodePolicyOf(const kube::Pod& pod) const {
   return policy == "spread" ? NodePolicy::kSpread : NodePolicy::kBinpack;
 }
 
-std::optional<Cluster::Fit> Cluster::FitOn(const std::string& name, const DeviceDemand& demand,
-                                           FilterAnswer& answer) const {
+const Cluster::NodeState* Cluster::FindNode(const std::string& name) const {
   const auto node = nodes_.find(name);
-  if (node == nodes_.end() || node->second.devices.empty()) {
-    const bool known = node != nodes_.end() && !node->second.trouble.empty();
-    answer.unresolvable[name] = known ? node->second.trouble : std::string(kUnregistered);
-    return std::nullopt;
-  }
-  const NodeState& state = node->second;
-  if (!state.unread.empty()) {
-    answer.failed[name] = kUnread;
-    return std::nullopt;
-  }
-  auto placement = ChooseDevices(demand, state.devices);
-  if (!placement) {
-    auto& why = placement.error().passes ? answer.failed : answer.unresolvable;
-    why[name] = placement.error().why;
-    return std::nullopt;
-  }
-  return Fit{name, *std::move(placement), FullnessOf(state.devices)};
+  return node == nodes_.end() ? nullptr : &node->second;
 }
 
-void Cluster::HoldFor(const std::string& uid, const Fit& fit, Steady now) {
-  holds_[uid] = {fit.node, fit.placement, now};
-  Take(uid, fit.node, UsageOfPlacement(fit.placement, nullptr));
+Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand) {
+  if (node == nullptr) return tl::unexpected(kUnregistered);
+  if (node->unreadable) return tl::unexpected(kUnreadable);
+  if (node->devices.empty()) return tl::unexpected(kUnregistered);
+  if (!node->unread.empty()) return tl::unexpected(kUnread);
+  return ChooseDevices(demand, node->devices);
+}
+
+void Cluster::HoldFor(const std::string& uid, const std::string& node, PodPlacement placement,
+                      Steady now) {
+  Take(uid, node, UsageOfPlacement(placement, nullptr));
+  holds_[uid] = {node, std::move(placement), now};
 }
 
 void Cluster::Take(const std::string& uid, const std::string& name, UsageByDevice usage) {
@@ -284,6 +304,11 @@ void Cluster::Recount(NodeState& node) {
     }
   }
   for (CandidateDevice& device : node.devices) device.used = sum[device.capacity.device];
+  node.fullness = FullnessOf(node.devices);
+  node.most_free = 0;
+  for (const CandidateDevice& device : node.devices) {
+    node.most_free = std::max(node.most_free, device.capacity.memory - device.used.memory);
+  }
 }
 
 }  // namespace tessera::scheduler

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -65,34 +65,35 @@ class Cluster {
   struct NodeState {
     std::vector<CandidateDevice> devices;
     std::map<std::string, UsageByDevice> taken;  // by the pod's UID
-    std::string trouble;                         // its registration cannot be read; empty: none
+    bool unreadable = false;                     // its registration
     std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
+    double fullness = 0;           // how much of its devices is taken
+    int64_t most_free = 0;         // MiB of the device that has most left
   };
   struct Hold {
     std::string node;
     PodPlacement placement;
     Steady since{};
   };
-  struct Fit {
-    std::string node;
-    PodPlacement placement;
-    double fullness = 0;
-  };
+  // What the pod gets on a node, or why it is not that one's.
+  using Fit = tl::expected<PodPlacement, Misfit>;
 
   Result<DeviceDemand> DemandOf(const kube::Pod& pod) const;
   NodePolicy NodePolicyOf(const kube::Pod& pod) const;
-  // Why not in the answer; nothing.
-  std::optional<Fit> FitOn(const std::string& name, const DeviceDemand& demand,
-                           FilterAnswer& answer) const;
-  void HoldFor(const std::string& uid, const Fit& fit, Steady now);
+  // Null: it has registered nothing.
+  const NodeState* FindNode(const std::string& name) const;
+  // Of a pod that none of the nodes can have.
+  FilterAnswer RefusalBy(const std::vector<std::string>& names, const DeviceDemand& demand) const;
+  static Fit FitOn(const NodeState* node, const DeviceDemand& demand);
+  void HoldFor(const std::string& uid, const std::string& node, PodPlacement placement, Steady now);
   void Take(const std::string& uid, const std::string& node, UsageByDevice usage);
   void Release(const std::string& uid);
-  void Recount(NodeState& node);
+  static void Recount(NodeState& node);
 
   const hami::Vendor& vendor_;
   const RequestRules rules_;
   const Policies policies_;
-  std::map<std::string, NodeState, std::less<>> nodes_;
+  std::unordered_map<std::string, NodeState> nodes_;
   std::map<std::string, std::string> node_of_;   // by the UID of a pod that has something
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
   std::map<std::string, Hold> holds_;            // by UID

@@ -193,6 +193,20 @@ TEST_F(ClusterTest, ADeviceIsHealthyAsItsNodeSaysLast) {
   EXPECT_EQ(NodeFor(Pod("second", 8000)), "a");
 }
 
+TEST_F(ClusterTest, ANodeWhoseRegistrationCannotBeReadGetsNoPods) {
+  kube::ClusterNode node = Node("a", 8000);
+  node.annotations[std::string(hami::kNvidia.node_register)] = "GPUs";
+  cluster_.PutNode(node);
+  EXPECT_EQ(NodeFor(Pod("first", 8000)), "b");
+  EXPECT_EQ(Filter(Pod("second", 8000)).unresolvable.at("a"),
+            "the node's registration of its devices cannot be read");
+}
+
+TEST_F(ClusterTest, EqualNodesGoByTheirNamesInWhicheverOrderTheyCome) {
+  const FilterCall call{.pod = Pod("first", 1000), .nodes = {"b", "a"}};
+  EXPECT_EQ(cluster_.Filter(call, clock_.Now()).nodes, std::vector<std::string>{"a"});
+}
+
 TEST_F(ClusterTest, AHoldGoesWhenItIsDroppedAndWhenNobodyAskedForItInAWhile) {
   EXPECT_EQ(NodeFor(Pod("first", 8000)), "a");
   cluster_.DropHold("uid-first");

@@ -13,8 +13,9 @@ using json::Shape;
 
 constexpr size_t kMostKept = size_t{32} << 20;  // what is kept of it
 
-Result<json::Value> Read(const Shape& shape, std::string_view body) {
-  json::Reader reader(shape, kMostKept);
+Result<json::Value> Read(const Shape& shape, std::string_view body,
+                         json::Reader::Element each = {}) {
+  json::Reader reader(shape, kMostKept, std::move(each));
   TRY(reader.Add(body));
   return reader.End();
 }
@@ -34,18 +35,6 @@ Result<std::vector<std::string>> NamesOfNodes(const json::Object& call) {
   return names;
 }
 
-Result<std::vector<std::string>> NodeNames(const json::Object& call) {
-  std::vector<std::string> names;
-  const json::Value* list = kube::Member(call, "NodeNames");
-  if (list == nullptr) return names;
-  if (!list->is_array()) return Fail(Reason::kInvalid, "NodeNames is no list");
-  for (const json::Value& name : list->get_array()) {
-    if (!name.is_string()) return Fail(Reason::kInvalid, "a name in NodeNames is no text");
-    names.emplace_back(name.get_string());
-  }
-  return names;
-}
-
 json::Value TextsJson(const std::map<std::string, std::string>& texts) {
   json::Object object;
   for (const auto& [key, text] : texts) object[key] = text;
@@ -57,15 +46,26 @@ json::Value TextsJson(const std::map<std::string, std::string>& texts) {
 Result<FilterCall> ReadFilterCall(std::string_view body, const kube::PodFields& wanted) {
   const Shape shape = Shape::Object({{"Pod", kube::PodForm(wanted).shape},
                                      {"Nodes", NodesShape()},
-                                     {"NodeNames", Shape::List(Shape::Scalar())}});
-  const json::Value value = TRY(Read(shape, body));
+                                     {"NodeNames", Shape::Each(Shape::Scalar())}});
+  FilterCall filter;
+  bool all_texts = true;
+  // Of thousands each is kept once.
+  const json::Value value = TRY(Read(shape, body, [&](const json::Value& name) {
+    all_texts = all_texts && name.is_string();
+    if (name.is_string()) filter.nodes.emplace_back(name.get_string());
+  }));
   const json::Object* call = value.if_object();
   if (call == nullptr) return Fail(Reason::kInvalid, "a call of filter is no object");
+  if (!all_texts) return Fail(Reason::kInvalid, "a name in NodeNames is no text");
+  const json::Value* names = kube::Member(*call, "NodeNames");
+  if (names != nullptr && !names->is_array()) {
+    return Fail(Reason::kInvalid, "NodeNames is no list");
+  }
   const json::Value* pod = kube::Member(*call, "Pod");
   if (pod == nullptr) return Fail(Reason::kInvalid, "a call of filter has no Pod");
-  FilterCall filter{.pod = TRY(kube::ReadPod(*pod, wanted))};
+  filter.pod = TRY(kube::ReadPod(*pod, wanted));
   filter.simulated = kube::Member(*call, "Nodes") != nullptr;
-  filter.nodes = filter.simulated ? TRY(NamesOfNodes(*call)) : TRY(NodeNames(*call));
+  if (filter.simulated) filter.nodes = TRY(NamesOfNodes(*call));
   return filter;
 }
 
