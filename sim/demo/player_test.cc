@@ -57,6 +57,13 @@ class PlayerTest : public ::testing::Test {
 };
 using Troubles = std::vector<std::string>;
 
+TEST_F(PlayerTest, DevicesOfAnAgentThatIsGoneAreNotOut) {
+  EXPECT_EQ(Play("  - agent: kill\n"
+                 "  - expect: {resource: dummy.com/npu, allocatable: 0, within: 20s}\n"
+                 "  - expect: {resource: dummy.com/npu, out: 4, within: 100ms}\n"),
+            Troubles({"dummy.com/npu out 4; seen: its plugin has hung up"}));
+}
+
 // The agent's start takes longer than both have until then.
 TEST_F(PlayerTest, AnUnhurriedStepKeepsItsDistanceFromTheOneBeforeThatIsLate) {
   EXPECT_EQ(Play("  - {at: 1ms, say: a}\n  - {at: 101ms, unhurried: true, say: b}\n"), Troubles{});

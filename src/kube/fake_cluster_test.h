@@ -20,7 +20,7 @@ namespace tessera::kube {
 
 class ClusterTest : public testing::Test {
  protected:
-  static constexpr Duration kPatience{30'000};
+  static constexpr Duration kPatience{120'000};  // of a machine with other work
   using Handler = std::function<void(const fake::Asked&, fake::Peer&)>;
 
   ClusterTest() {
