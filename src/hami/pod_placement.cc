@@ -36,14 +36,6 @@ Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
                   container.empty() ? "" : ", container ", container, why.message)};
 }
 
-std::vector<Fraction> PartsOf(const Entry& entry) {
-  std::vector<Fraction> parts;
-  for (const PodDevice& device : entry) {
-    parts.push_back({.device = device.uuid, .memory = device.memory, .cores = device.cores});
-  }
-  return parts;
-}
-
 }  // namespace
 
 Result<std::vector<Entry>> EntriesByContainer(std::span<const kube::Container> containers,
@@ -118,6 +110,14 @@ SchedulerDecision SchedulerDecisionOf(const kube::Pod& pod) {
     said.allocated = pod.Annotation(vendor->pod_allocated);
   }
   return said;
+}
+
+std::vector<Fraction> PartsOf(const Entry& entry) {
+  std::vector<Fraction> parts;
+  for (const PodDevice& device : entry) {
+    parts.push_back({.device = device.uuid, .memory = device.memory, .cores = device.cores});
+  }
+  return parts;
 }
 
 Entry EntryOf(std::span<const Fraction> parts, const Vendor& vendor) {

@@ -40,6 +40,7 @@ struct SchedulerDecision {
   std::string_view allocated{};
 };
 SchedulerDecision SchedulerDecisionOf(const kube::Pod& pod);
+std::vector<Fraction> PartsOf(const Entry& entry);
 // As the annotations have it.
 Entry EntryOf(std::span<const Fraction> parts, const Vendor& vendor);
 

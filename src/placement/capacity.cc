@@ -30,10 +30,7 @@ void UsedCapacity::AddShares(const std::string& pod, const std::vector<std::stri
 
 void UsedCapacity::AddPod(const std::string& pod, const std::string& resource,
                           UsageByDevice usage) {
-  for (const auto& [device, more] : usage) {
-    DeviceUsage& own = whole_[device];
-    own = {own.containers + more.containers, own.memory + more.memory, own.cores + more.cores};
-  }
+  for (const auto& [device, more] : usage) whole_[device] += more;
   pods_.try_emplace({pod, resource}, std::move(usage));
 }
 
@@ -75,10 +72,7 @@ UsageByDevice UsedCapacity::Beside(const std::string& pod, const std::vector<std
 
 UsageByDevice UsageOf(std::span<const Fraction> parts) {
   UsageByDevice usage;
-  for (const Fraction& part : parts) {
-    DeviceUsage& own = usage[part.device];
-    own = {own.containers + 1, own.memory + part.memory, own.cores + part.cores};
-  }
+  for (const Fraction& part : parts) usage[part.device] += {1, part.memory, part.cores};
   return usage;
 }
 

@@ -21,6 +21,13 @@ struct DeviceUsage {
   int64_t memory = 0;  // MiB
   int64_t cores = 0;   // percent
   bool operator==(const DeviceUsage&) const = default;
+
+  DeviceUsage& operator+=(const DeviceUsage& more) {
+    containers += more.containers;
+    memory += more.memory;
+    cores += more.cores;
+    return *this;
+  }
 };
 using UsageByDevice = std::map<std::string, DeviceUsage>;
 

@@ -65,7 +65,7 @@ class Chooser {
       if (devices_.size() < count) return tl::unexpected(kTooFew);
       return tl::unexpected(kTexts[static_cast<size_t>(last)]);
     }
-    std::ranges::stable_sort(fit, [&](size_t a, size_t b) { return GoesBefore(a, b, kind); });
+    std::ranges::sort(fit, [&](size_t a, size_t b) { return GoesBefore(a, b, kind); });
     fit.resize(count);
     std::vector<Fraction> parts;
     for (const size_t i : fit) {
@@ -83,11 +83,7 @@ class Chooser {
   DeviceUsage UsedOf(size_t i, Kind kind) const {
     DeviceUsage used = devices_[i].used;
     const auto own = Own(kind).find(devices_[i].capacity.device);
-    if (own == Own(kind).end()) return used;
-    used.containers += own->second.containers;
-    used.memory += own->second.memory;
-    used.cores += own->second.cores;
-    return used;
+    return own == Own(kind).end() ? used : used += own->second;
   }
 
   Lack LackOf(size_t i, Kind kind, const Request& request) const {
@@ -107,15 +103,8 @@ class Chooser {
     return HasCores(capacity, used, request.cores) ? Lack::kNothing : Lack::kCores;
   }
 
-  // How much is taken of each of the three, in all.
   double FullnessOf(size_t i, Kind kind) const {
-    const DeviceCapacity& capacity = devices_[i].capacity;
-    const DeviceUsage used = UsedOf(i, kind);
-    const auto part = [](int64_t of, int32_t all) {
-      return all == 0 ? 0 : static_cast<double>(of) / all;
-    };
-    return part(used.containers, capacity.containers) + part(used.cores, capacity.cores) +
-           part(used.memory, capacity.memory);
+    return tessera::FullnessOf(UsedOf(i, kind), AllOf(devices_[i].capacity));
   }
 
   bool GoesBefore(size_t a, size_t b, Kind kind) const {
@@ -130,16 +119,10 @@ class Chooser {
 
   void Take(Kind kind, const std::vector<Fraction>& parts) {
     if (kind == Kind::kInit) return;
-    for (const Fraction& part : parts) {
-      Add(part, lasting_);
-      if (kind == Kind::kSidecar) Add(part, sidecars_);
+    for (const auto& [device, usage] : UsageOf(parts)) {
+      lasting_[device] += usage;
+      if (kind == Kind::kSidecar) sidecars_[device] += usage;
     }
-  }
-  static void Add(const Fraction& part, UsageByDevice& usage) {
-    DeviceUsage& own = usage[part.device];
-    ++own.containers;
-    own.memory += part.memory;
-    own.cores += part.cores;
   }
 
   const DeviceDemand& demand_;
@@ -149,6 +132,18 @@ class Chooser {
 };
 
 }  // namespace
+
+double FullnessOf(const DeviceUsage& used, const DeviceUsage& all) {
+  const auto part = [](int64_t of, int64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(of) / static_cast<double>(whole);
+  };
+  return part(used.containers, all.containers) + part(used.cores, all.cores) +
+         part(used.memory, all.memory);
+}
+
+DeviceUsage AllOf(const DeviceCapacity& capacity) {
+  return {capacity.containers, capacity.memory, capacity.cores};
+}
 
 Result<std::vector<AskingContainer>> AskingContainersOf(const kube::Pod& pod,
                                                         const RequestRules& rules) {

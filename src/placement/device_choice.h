@@ -27,6 +27,11 @@ struct CandidateDevice {
   bool cordoned = false;
 };
 
+// How much of all is used, of containers, memory and time together: 0 to 3.
+double FullnessOf(const DeviceUsage& used, const DeviceUsage& all);
+// All of a device, as something that is used.
+DeviceUsage AllOf(const DeviceCapacity& capacity);
+
 // Which of the devices that have room goes first.
 enum class DevicePolicy : uint8_t {
   kBinpack,  // the fullest, of equals the one of the highest NUMA node

@@ -52,8 +52,8 @@ int32_t Cut(double value) {
   return value > 0 ? static_cast<int32_t>(std::min(value, kMost)) : 0;
 }
 
-DeviceUsage Sum(const DeviceUsage& a, const DeviceUsage& b) {
-  return {a.containers + b.containers, a.memory + b.memory, a.cores + b.cores};
+DeviceUsage Sum(DeviceUsage a, const DeviceUsage& b) {
+  return a += b;
 }
 
 DeviceUsage Largest(const DeviceUsage& a, const DeviceUsage& b) {

@@ -19,24 +19,6 @@ constexpr Misfit kUnregistered{"the node has registered no devices", false};
 constexpr Misfit kUnreadable{"the node's registration of its devices cannot be read", false};
 constexpr Misfit kUnread{"it is not known what a pod of the node has", true};
 
-double FullnessOf(const std::vector<CandidateDevice>& devices) {
-  DeviceUsage used;
-  DeviceUsage all;
-  for (const CandidateDevice& device : devices) {
-    used.containers += device.used.containers;
-    used.memory += device.used.memory;
-    used.cores += device.used.cores;
-    all.containers += device.capacity.containers;
-    all.memory += device.capacity.memory;
-    all.cores += device.capacity.cores;
-  }
-  const auto part = [](int64_t of, int64_t whole) {
-    return whole == 0 ? 0 : static_cast<double>(of) / static_cast<double>(whole);
-  };
-  return part(used.containers, all.containers) + part(used.memory, all.memory) +
-         part(used.cores, all.cores);
-}
-
 // A device with less has no room for all containers.
 int64_t LeastFree(const DeviceDemand& demand) {
   int64_t least = 0;
@@ -55,11 +37,8 @@ Result<PodPlacement> AllocatedTo(const kube::Pod& pod, const hami::Vendor& vendo
   PodPlacement placement;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].empty()) continue;
-    PlacedContainer placed{pod.containers[i].name, pod.containers[i].kind, {}};
-    for (const hami::PodDevice& device : entries[i]) {
-      placed.parts.push_back({device.uuid, device.memory, device.cores});
-    }
-    placement.push_back(std::move(placed));
+    placement.push_back(
+        {pod.containers[i].name, pod.containers[i].kind, hami::PartsOf(entries[i])});
   }
   return placement;
 }
@@ -152,8 +131,8 @@ void Cluster::RemovePod(const kube::Pod& pod) {
 
 FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   const auto demand = DemandOf(call.pod);
-  FilterAnswer answer;
   if (!demand) {
+    FilterAnswer answer;
     for (const std::string& node : call.nodes) answer.unresolvable[node] = demand.error().message;
     return answer;
   }
@@ -296,19 +275,18 @@ void Cluster::Release(const std::string& uid) {
 void Cluster::Recount(NodeState& node) {
   UsageByDevice sum;
   for (const auto& [uid, usage] : node.taken) {
-    for (const auto& [device, taken] : usage) {
-      DeviceUsage& all = sum[device];
-      all.containers += taken.containers;
-      all.memory += taken.memory;
-      all.cores += taken.cores;
-    }
+    for (const auto& [device, taken] : usage) sum[device] += taken;
   }
-  for (CandidateDevice& device : node.devices) device.used = sum[device.capacity.device];
-  node.fullness = FullnessOf(node.devices);
+  DeviceUsage used;
+  DeviceUsage all;
   node.most_free = 0;
-  for (const CandidateDevice& device : node.devices) {
+  for (CandidateDevice& device : node.devices) {
+    device.used = sum[device.capacity.device];
+    used += device.used;
+    all += AllOf(device.capacity);
     node.most_free = std::max(node.most_free, device.capacity.memory - device.used.memory);
   }
+  node.fullness = FullnessOf(used, all);
 }
 
 }  // namespace tessera::scheduler

@@ -14,10 +14,7 @@ using Kind = kube::Container::Kind;
 constexpr char kAllocated[] = "hami.io/vgpu-devices-allocated";
 
 RequestRules Rules() {
-  return {.count_name = "nvidia.com/gpu",
-          .memory_name = "nvidia.com/gpumem",
-          .percentage_name = "nvidia.com/gpumem-percentage",
-          .cores_name = "nvidia.com/gpucores"};
+  return RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
 }
 
 // Nodes "a" and "b" with one GPU of 8,000 MiB each, "GPU-a" and "GPU-b".

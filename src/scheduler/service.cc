@@ -33,21 +33,14 @@ http::Response Compact(const json::Value& value) {
   return {.body = json::Write(value)};
 }
 
-RequestRules ChartRules(const hami::Vendor& vendor) {
-  return {.count_name = std::string(vendor.count),
-          .memory_name = std::string(vendor.memory),
-          .percentage_name = std::string(vendor.percentage),
-          .cores_name = std::string(vendor.cores),
-          .memory_factor = vendor.memory_unit};
-}
-
 }  // namespace
 
 struct Service::Impl {
   Impl(os::Loop& on, const Clock& time, const ServiceOptions& options)
       : loop(on),
         clock(time),
-        cluster(hami::kNvidia, ChartRules(hami::kNvidia), options.policies),
+        cluster(hami::kNvidia, RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()),
+                options.policies),
         client(loop, options.access,
                {.per_second = kBindsPerSecond, .burst = kBindsPerSecond, .page = kPage}),
         nodes(loop, client,

@@ -16,11 +16,7 @@ constexpr int32_t kMemory = 8000;
 
 Cluster OneNode() {
   Cluster cluster(hami::kNvidia,
-                  {.count_name = "nvidia.com/gpu",
-                   .memory_name = "nvidia.com/gpumem",
-                   .percentage_name = "nvidia.com/gpumem-percentage",
-                   .cores_name = "nvidia.com/gpucores"},
-                  {});
+                  RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()), {});
   std::vector<hami::RegisteredDevice> gpus;
   for (const char* id : {"GPU-0", "GPU-1"}) {
     gpus.push_back({.id = id,

@@ -2,12 +2,9 @@
 #include "scheduler/cli/main.h"
 
 #include <csignal>
-#include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/log.h"
 #include "cli/command/output.h"
 #include "cli/command/parse.h"
 #include "cli/command/version_command.h"
@@ -15,19 +12,15 @@
 #include "os/descriptors.h"
 #include "os/files.h"
 #include "os/loop.h"
+#include "os/process.h"
 #include "scheduler/service.h"
 
 namespace tessera::cli {
 namespace {
 
-std::optional<std::string> OwnVariable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): none is set
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
 Result<kube::Access> AccessBy(const std::string& kubeconfig) {
   if (!kubeconfig.empty()) return kube::FromKubeconfig(kubeconfig);
-  auto access = TRY(kube::InCluster(os::Root(), OwnVariable));
+  auto access = TRY(kube::InCluster(os::Root(), os::Variable));
   if (access) return *std::move(access);
   return Fail(Reason::kInvalid,
               "this is no pod with a service account: name a kubeconfig by --kubeconfig");
