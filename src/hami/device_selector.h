@@ -3,13 +3,18 @@
 // thread.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "hami/vendor.h"
 #include "kube/objects/pod.h"
 #include "placement/device_choice.h"
 
 namespace tessera::hami {
 
-// Lists with commas, of which spaces at both ends are passed over. What is empty says nothing.
+// A list with commas. Spaces at the ends of its parts, and empty parts, are passed over.
+std::vector<std::string> ListIn(std::string_view text);
 DeviceSelector SelectorOf(const kube::Pod& pod, const Vendor& vendor);
 
 }  // namespace tessera::hami

@@ -87,8 +87,9 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
   }
   const auto cordoned = node.annotations.find(hami::kNodeCordon);
   if (cordoned != node.annotations.end()) {
+    const std::vector<std::string> ids = hami::ListIn(cordoned->second);
     for (CandidateDevice& device : state.devices) {
-      device.cordoned = cordoned->second.find(device.capacity.device) != std::string::npos;
+      device.cordoned = std::ranges::find(ids, device.capacity.device) != ids.end();
     }
   }
   Recount(state);
@@ -99,7 +100,8 @@ void Cluster::RemoveNode(const std::string& name) {
   if (node == nodes_.end()) return;
   // Its pods are still there: they count again where it comes back.
   node->second.devices.clear();
-  if (node->second.taken.empty()) nodes_.erase(node);
+  node->second.unreadable = false;
+  ForgetEmpty(node->first);
 }
 
 void Cluster::PutPod(const kube::PodPtr& pod) {
@@ -270,6 +272,14 @@ void Cluster::Release(const std::string& uid) {
   node->second.taken.erase(uid);
   node->second.unread.erase(uid);
   Recount(node->second);
+  ForgetEmpty(node->first);
+}
+
+void Cluster::ForgetEmpty(const std::string& name) {
+  const auto node = nodes_.find(name);
+  const NodeState& state = node->second;
+  const bool has_pods = !state.taken.empty() || !state.unread.empty();
+  if (state.devices.empty() && !state.unreadable && !has_pods) nodes_.erase(node);
 }
 
 void Cluster::Recount(NodeState& node) {

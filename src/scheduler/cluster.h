@@ -60,6 +60,8 @@ class Cluster {
   // a simulated group. A pod whose volumes take longer is placed anew when it is bound.
   void DropHoldsBefore(Steady then);
   size_t holds() const { return holds_.size(); }
+  // Those of which something counts: their registration, or what pods have there.
+  size_t nodes() const { return nodes_.size(); }
 
  private:
   struct NodeState {
@@ -88,6 +90,8 @@ class Cluster {
   void HoldFor(const std::string& uid, const std::string& node, PodPlacement placement, Steady now);
   void Take(const std::string& uid, const std::string& node, UsageByDevice usage);
   void Release(const std::string& uid);
+  // Of which nothing is known that counts, as of one that is gone with its pods.
+  void ForgetEmpty(const std::string& name);
   static void Recount(NodeState& node);
 
   const hami::Vendor& vendor_;

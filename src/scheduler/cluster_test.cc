@@ -183,6 +183,32 @@ TEST_F(ClusterTest, WhatPodsHaveOutlivesTheirNodesRegistration) {
   EXPECT_EQ(NodeFor(Pod("third", 8000)), "");
 }
 
+TEST_F(ClusterTest, WhatIsNotKnownOfAPodOutlivesItsNodesRegistrationToo) {
+  cluster_.PutPod(Bound(Pod("odd", 1000), "a", "GPU-a,NVIDIA,x,0:;"));
+  cluster_.RemoveNode("a");
+  cluster_.PutNode(Node("a", 8000));
+  EXPECT_EQ(NodeFor(Pod("first", 8000)), "b");
+}
+
+TEST_F(ClusterTest, OfANodeThatIsGoneNothingIsLeftWhenItsPodsAre) {
+  cluster_.PutPod(Bound(Pod("first", 8000), "a", "GPU-a,NVIDIA,8000,0:;"));
+  cluster_.RemoveNode("a");
+  EXPECT_EQ(cluster_.nodes(), 2U);
+  cluster_.RemovePod(Pod("first", 8000));
+  EXPECT_EQ(cluster_.nodes(), 1U);
+}
+
+TEST_F(ClusterTest, ACordonedDeviceIsOneThatTheNodesListNamesAsAWhole) {
+  kube::ClusterNode node = Node("a", 8000);
+  node.annotations[std::string(hami::kNodeCordon)] = "GPU-ab, GPU-0";
+  cluster_.PutNode(node);
+  EXPECT_EQ(NodeFor(Pod("first", 8000)), "a");
+  node.annotations[std::string(hami::kNodeCordon)] = "GPU-0, GPU-a";
+  cluster_.PutNode(node);
+  cluster_.RemovePod(Pod("first", 8000));
+  EXPECT_EQ(NodeFor(Pod("second", 8000)), "b");
+}
+
 TEST_F(ClusterTest, ADeviceIsHealthyAsItsNodeSaysLast) {
   cluster_.PutNode(Node("a", 8000, false));
   EXPECT_EQ(NodeFor(Pod("first", 1000)), "b");

@@ -126,8 +126,11 @@ struct Service::Impl {
     if (!binding) return fail(binding.error());
     client.Bind(*binding, [this, uid = call->uid, respond, fail](const Status& bound) {
       if (bound) return respond(Compact(BindAnswerJson("")));
-      // Where nobody knows, the room stays held until the pod is seen or filtered again.
-      if (bound.error().reason != Reason::kApiUnreachable) cluster.DropHold(uid);
+      // It may be bound all the same: then the room stays held until the pod is seen, or filtered
+      // again.
+      const Reason why = bound.error().reason;
+      const bool maybe = why == Reason::kApiUnreachable || why == Reason::kApiConflict;
+      if (!maybe) cluster.DropHold(uid);
       fail(bound.error());
     });
   }

@@ -129,13 +129,26 @@ TEST_F(ServiceTest, UntilTheClusterIsReadCallsAreToComeAgain) {
   EXPECT_EQ(Post("/bind", BindBody()), R"({"Error":")" + why + R"("})");
 }
 
-TEST_F(ServiceTest, ABindThatTheApiServerRefusesFreesTheRoom) {
+TEST_F(ServiceTest, ABindOfAPodThatMayBeBoundAlreadyKeepsTheRoom) {
   bind_answer_ = fake::Answer(
       409, R"({"kind":"Status","status":"Failure","code":409,"message":"it is bound already"})");
   Start();
   AwaitReady();
   (void)Post("/filter", FilterBody());
   EXPECT_NE(Post("/bind", BindBody()).find("it is bound already"), std::string::npos);
+  EXPECT_EQ(Post("/filter", FilterBody("uid-2", 8000)),
+            R"({"Nodes":null,"NodeNames":[],"FailedNodes":)"
+            R"({"a":"devices have too little memory left"},)"
+            R"("FailedAndUnresolvableNodes":{},"Error":""})");
+}
+
+TEST_F(ServiceTest, ABindThatTheApiServerRefusesFreesTheRoom) {
+  bind_answer_ = fake::Answer(
+      403, R"({"kind":"Status","status":"Failure","code":403,"message":"it is not allowed"})");
+  Start();
+  AwaitReady();
+  (void)Post("/filter", FilterBody());
+  EXPECT_NE(Post("/bind", BindBody()).find("it is not allowed"), std::string::npos);
   EXPECT_NE(Post("/filter", FilterBody("uid-2", 8000)).find(R"("NodeNames":["a"])"),
             std::string::npos);
 }
