@@ -111,6 +111,7 @@ func TestAnAgentWritesOfItsNodeWhatItIsForAndNothingElse(t *testing.T) {
 		attempt{annotating("hami.io/node-nvidia-register", `"[]"`), ""},
 		attempt{annotating("hami.io/node-nvidia-score", `"[]"`), ""},
 		attempt{annotating("hami.io/node-handshake", `"Reported x"`), ""},
+		attempt{annotating("tessera.dev/agent", `"0.1.0 late-bound"`), ""},
 		attempt{annotating("hami.io/node-nvidia-register", `null`), ""}))
 	expectOfNode(t, hami, ofStatus, "status")
 	for _, agent := range []string{hamiAgent, nvidiaAgent} {

@@ -31,6 +31,11 @@ std::string SecretPath(const std::string& secret_namespace, const std::string& n
   return fmt::format("{}/{}", SecretsPath(secret_namespace), PercentEncode(name));
 }
 
+std::string LeasesPath(const std::string& lease_namespace) {
+  return fmt::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases",
+                     PercentEncode(lease_namespace));
+}
+
 std::string MutatingWebhookPath(const std::string& name) {
   return fmt::format("{}/mutatingwebhookconfigurations/{}", kAdmission, PercentEncode(name));
 }

@@ -12,6 +12,8 @@ std::string PodPath(const std::string& pod_namespace, const std::string& name);
 // Of all Secrets of a namespace, where one is created, and of one.
 std::string SecretsPath(const std::string& secret_namespace);
 std::string SecretPath(const std::string& secret_namespace, const std::string& name);
+// Of all Leases of a namespace.
+std::string LeasesPath(const std::string& lease_namespace);
 // Of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 std::string MutatingWebhookPath(const std::string& name);
 std::string ValidatingWebhookPath(const std::string& name);

@@ -11,6 +11,8 @@ TEST(PathsTest, AreThoseOfTheApi) {
   EXPECT_EQ(PodPath("team-a", "trainer-0"), "/api/v1/namespaces/team-a/pods/trainer-0");
   EXPECT_EQ(SecretsPath("team-a"), "/api/v1/namespaces/team-a/secrets");
   EXPECT_EQ(SecretPath("team-a", "tls"), "/api/v1/namespaces/team-a/secrets/tls");
+  EXPECT_EQ(LeasesPath("kube-system"),
+            "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases");
   EXPECT_EQ(MutatingWebhookPath("x"),
             "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/x");
   EXPECT_EQ(ValidatingWebhookPath("x"),

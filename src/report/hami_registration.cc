@@ -15,8 +15,10 @@
 #include "hami/node_register.h"
 #include "hami/vendor.h"
 #include "kube/metadata_patch.h"
+#include "placement/agent_mark.h"
 #include "placement/placement.h"
 #include "report/node_labels.h"
+#include "version.h"
 
 namespace tessera {
 namespace {
@@ -129,6 +131,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
   const hami::Vendor* vendor = nullptr;
   bool scored = false;
   bool old_format = false;
+  bool late_bound = true;
   RegisteredNode known;
   for (const config::Resource& resource : resources) {
     const auto* settings = SettingsOf(resource);
@@ -136,6 +139,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
     vendor = resource.rendering.fractions->requests->vendor;
     scored |= settings->link_scores;
     old_format |= settings->old_format;
+    late_bound &= !NeedsMatch(resource.rendering);
     AddDevices(node, resource, known);
   }
   if (vendor == nullptr) return std::nullopt;
@@ -147,6 +151,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
                      ? hami::EncodeOldRegister(devices)
                      : hami::EncodeRegister(devices),
       .reports = old_format,
+      .late_bound = late_bound,
       .vendor = vendor};
   if (!scored) return registration;
   registration.scores = ScoresText(known.points);
@@ -160,6 +165,9 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
   kube::MetadataPatch patch;
   SetAnnotation(present, wanted.vendor->node_register, wanted.devices, patch);
   SetAnnotation(present, wanted.vendor->node_score, wanted.scores, patch);
+  SetAnnotation(present, kAgentMark,
+                WriteAgentMark({.version = TESSERA_VERSION, .late_bound = wanted.late_bound}),
+                patch);
   if (wanted.reports) {
     SetAnnotation(present, wanted.vendor->node_handshake, hami::WriteReported(now, running), patch);
   }
@@ -169,6 +177,7 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
 std::optional<json::Value> RegistrationRemoval(const json::Value& node) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
+  SetAnnotation(present, kAgentMark, std::nullopt, patch);
   for (const hami::Vendor* vendor : hami::kVendors) {
     SetAnnotation(present, vendor->node_register, std::nullopt, patch);
     SetAnnotation(present, vendor->node_score, std::nullopt, patch);

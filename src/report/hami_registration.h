@@ -25,6 +25,8 @@ struct HamiRegistration {
   bool reports = false;
   // Pairs of GPUs that have other links one way than the other, "GPU-a and GPU-b": with scores.
   std::vector<std::string> asymmetric{};
+  // Grants need no lock of the node: a scheduler of ours does not take it (placement/agent_mark.h).
+  bool late_bound = false;
   const hami::Vendor* vendor = &hami::kNvidia;  // whose devices they are
   bool operator==(const HamiRegistration&) const = default;
 };

@@ -6,6 +6,7 @@
 #include "backend/labeller.h"
 #include "hami/vendor.h"
 #include "node/node_under_test.h"
+#include "version.h"
 
 namespace tessera {
 namespace {
@@ -196,6 +197,18 @@ TEST_F(RegistrationTest, AGpuOfWhichNothingIsKnownIsNearToNone) {
                       R"({"uuid":"GPU-b","score":{"GPU-a":0}}])");
 }
 
+TEST_F(RegistrationTest, GrantsAreLateBoundWhereAllResourcesUseCdi) {
+  resources_ = {Requested("nvidia.com/a"), Requested("nvidia.com/b")};
+  for (config::Resource& resource : resources_) {
+    resource.rendering.strategies = {Strategy::kCdiCri};
+    resource.rendering.cdi_kind = "vendor.com/gpu";
+  }
+  EXPECT_TRUE(RegistrationOf(node_, resources_)->late_bound);
+
+  resources_[1].rendering.strategies = {Strategy::kEnvvar};
+  EXPECT_FALSE(RegistrationOf(node_, resources_)->late_bound);
+}
+
 TEST_F(RegistrationTest, BeforeHami28ItIsInTheOldFormatWithAHandshake) {
   SettingsOf(resources_[0]).old_format = true;
   Find({Gpu("GPU-a", 0)});
@@ -208,7 +221,9 @@ TEST_F(RegistrationTest, BeforeHami28ItIsInTheOldFormatWithAHandshake) {
 
 constexpr Wall kNow{Duration(1'787'304'600'000)};  // 2026-08-21 09:30:00
 
-std::string PatchText(const HamiRegistration& wanted, const Labels& annotations) {
+// On a node that is marked already.
+std::string PatchText(const HamiRegistration& wanted, Labels annotations) {
+  annotations.try_emplace("tessera.dev/agent", TESSERA_VERSION);
   const auto patch = RegistrationPatch(wanted, NodeWith(annotations), kNow, Duration(1'500));
   return patch ? json::Write(*patch) : "none";
 }
@@ -247,6 +262,16 @@ TEST(RegistrationPatch, WithAHandshakeThereIsOneEachTime) {
             R"("Reported 2026-08-21 09:30:00 +0000 UTC m=+1.500000000"}}})");
 }
 
+TEST(RegistrationPatch, MarksTheNodeWithTheVersionAndWhetherPodsNeedItsLock) {
+  const Labels node{{"hami.io/node-nvidia-register", "[]"}, {"tessera.dev/agent", "0.0.9"}};
+
+  EXPECT_EQ(PatchText({.devices = "[]"}, node),
+            R"({"metadata":{"annotations":{"tessera.dev/agent":")" TESSERA_VERSION R"("}}})");
+  EXPECT_EQ(PatchText({.devices = "[]", .late_bound = true}, node),
+            R"({"metadata":{"annotations":{"tessera.dev/agent":")" TESSERA_VERSION
+            R"( late-bound"}}})");
+}
+
 std::string RemovalText(const Labels& annotations) {
   const auto patch = RegistrationRemoval(NodeWith(annotations));
   return patch ? json::Write(*patch) : "none";
@@ -256,9 +281,11 @@ TEST(RegistrationRemoval, TakesAwayWhatAPluginWrites) {
   EXPECT_EQ(RemovalText({{"hami.io/node-nvidia-register", "[]"},
                          {"hami.io/node-nvidia-score", "[]"},
                          {"hami.io/node-handshake", "Reported 2026-08-21 09:30:00"},
+                         {"tessera.dev/agent", "0.1.0 late-bound"},
                          {"other", "stays"}}),
             R"({"metadata":{"annotations":{"hami.io/node-handshake":null,)"
-            R"("hami.io/node-nvidia-register":null,"hami.io/node-nvidia-score":null}}})");
+            R"("hami.io/node-nvidia-register":null,"hami.io/node-nvidia-score":null,)"
+            R"("tessera.dev/agent":null}}})");
 }
 
 TEST(RegistrationRemoval, LeavesTheSchedulersHandshake) {

@@ -11,6 +11,7 @@
 #include "hami/node_register.h"
 #include "hami/pod_devices.h"
 #include "hami/pod_placement.h"
+#include "placement/agent_mark.h"
 
 namespace tessera::scheduler {
 namespace {
@@ -58,7 +59,8 @@ kube::PodFields Cluster::PodFields() const {
 
 kube::ClusterNodeFields Cluster::NodeFields() const {
   return {.annotation = [vendor = &vendor_](std::string_view key) {
-    return key == vendor->node_register || key == hami::kNodeCordon;
+    return key == vendor->node_register || key == hami::kNodeCordon || key == hami::kNodeLock ||
+           key == kAgentMark;
   }};
 }
 
@@ -85,6 +87,8 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
                                .healthy = device.health});
     }
   }
+  const auto mark = node.annotations.find(kAgentMark);
+  state.late_bound = mark != node.annotations.end() && ReadAgentMark(mark->second).late_bound;
   const auto cordoned = node.annotations.find(hami::kNodeCordon);
   if (cordoned != node.annotations.end()) {
     const std::vector<std::string> ids = hami::ListIn(cordoned->second);
@@ -101,6 +105,7 @@ void Cluster::RemoveNode(const std::string& name) {
   // Its pods are still there: they count again where it comes back.
   node->second.devices.clear();
   node->second.unreadable = false;
+  node->second.late_bound = false;
   ForgetEmpty(node->first);
 }
 
@@ -139,7 +144,10 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
     return answer;
   }
   if (demand->containers.empty()) return {.nodes = call.nodes};
-  if (!call.simulated) DropHold(call.pod.uid);
+  if (const auto hold = holds_.find(call.pod.uid); hold != holds_.end() && !call.simulated) {
+    if (hold->second.sent) return AnswerOfSent(hold->second, call.nodes);
+    DropHold(call.pod.uid);
+  }
   const bool spreads = NodePolicyOf(call.pod) == NodePolicy::kSpread;
   const int64_t least = LeastFree(*demand);
   const std::string* best = nullptr;
@@ -163,6 +171,13 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   return {.nodes = {*best}};
 }
 
+// It may be bound: to be bound once more to the same node is safe, and to another one is not.
+FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::string>& names) {
+  if (std::ranges::find(names, hold.node) != names.end()) return {.nodes = {hold.node}};
+  return {.error = "the pod may be bound to node " + hold.node +
+                   ", which is not among those to choose from"};
+}
+
 FilterAnswer Cluster::RefusalBy(const std::vector<std::string>& names,
                                 const DeviceDemand& demand) const {
   FilterAnswer answer;
@@ -180,6 +195,10 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
     if (pod == waiting_.end()) {
       return Fail(Reason::kNotFound, "pod {}/{} is not there, or not to be bound any more",
                   Brief(call.pod_namespace), Brief(call.pod));
+    }
+    if (hold != holds_.end() && hold->second.sent) {
+      return Fail(Reason::kApiConflict, "pod {}/{} may be bound to node {} already",
+                  Brief(call.pod_namespace), Brief(call.pod), hold->second.node);
     }
     const DeviceDemand demand = TRY(DemandOf(*pod->second));
     DropHold(call.uid);
@@ -208,6 +227,21 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
   set(hami::kPodBindTime, seconds);
   binding.labels.insert_or_assign(std::string(hami::kPodNode), call.node);
   return binding;
+}
+
+bool Cluster::NeedsLock(const std::string& name) const {
+  const NodeState* node = FindNode(name);
+  return node == nullptr || !node->late_bound;
+}
+
+bool Cluster::IsHeld(const std::string& uid, const std::string& node) const {
+  const auto hold = holds_.find(uid);
+  return hold != holds_.end() && hold->second.node == node;
+}
+
+void Cluster::BindingSent(const std::string& uid) {
+  const auto hold = holds_.find(uid);
+  if (hold != holds_.end()) hold->second.sent = true;
 }
 
 void Cluster::DropHold(const std::string& uid) {

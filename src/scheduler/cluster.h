@@ -54,6 +54,13 @@ class Cluster {
   // which is held from then on. kNoRoom where there is no room, kNotFound where there is no such
   // pod that waits.
   Result<kube::Binding> PlaceOn(const BindCall& call, Steady now, Wall wall);
+  // Whether the plugin of the node, which is none of ours that binds late, finds its pod by HAMi's
+  // lock.
+  bool NeedsLock(const std::string& node) const;
+  bool IsHeld(const std::string& uid, const std::string& node) const;
+  // A Binding is on its way, by what is held: whoever filters the pod again gets the same until it
+  // is known what became of that.
+  void BindingSent(const std::string& uid);
   // What is held for the pod goes: it was not bound, and that is certain.
   void DropHold(const std::string& uid);
   // Holds that nobody has asked for in a while: of a pod that was never to be bound, such as one of
@@ -68,6 +75,7 @@ class Cluster {
     std::vector<CandidateDevice> devices;
     std::map<std::string, UsageByDevice> taken;  // by the pod's UID
     bool unreadable = false;                     // its registration
+    bool late_bound = false;                     // its agent's grants
     std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
     double fullness = 0;           // how much of its devices is taken
     int64_t most_free = 0;         // MiB of the device that has most left
@@ -76,6 +84,7 @@ class Cluster {
     std::string node;
     PodPlacement placement;
     Steady since{};
+    bool sent = false;  // a Binding: the pod may be bound
   };
   // What the pod gets on a node, or why it is not that one's.
   using Fit = tl::expected<PodPlacement, Misfit>;
@@ -84,6 +93,7 @@ class Cluster {
   NodePolicy NodePolicyOf(const kube::Pod& pod) const;
   // Null: it has registered nothing.
   const NodeState* FindNode(const std::string& name) const;
+  static FilterAnswer AnswerOfSent(const Hold& hold, const std::vector<std::string>& names);
   // Of a pod that none of the nodes can have.
   FilterAnswer RefusalBy(const std::vector<std::string>& names, const DeviceDemand& demand) const;
   static Fit FitOn(const NodeState* node, const DeviceDemand& demand);

@@ -248,5 +248,17 @@ TEST_F(ClusterTest, ASizeThatCannotBeReadIsSaidForEachNode) {
             "container main asks for -1 of nvidia.com/gpumem, which is no number below 2^31");
 }
 
+TEST_F(ClusterTest, ANodeNeedsItsLockUnlessItsAgentsGrantsAreLateBound) {
+  EXPECT_TRUE(cluster_.NeedsLock("a"));
+  EXPECT_TRUE(cluster_.NeedsLock("unknown"));
+  kube::ClusterNode node = Node("a", 8000);
+  node.annotations["tessera.dev/agent"] = "0.1.0 late-bound";
+  cluster_.PutNode(node);
+  EXPECT_FALSE(cluster_.NeedsLock("a"));
+  // tessera uninstall takes the mark away.
+  cluster_.PutNode(Node("a", 8000));
+  EXPECT_TRUE(cluster_.NeedsLock("a"));
+}
+
 }  // namespace
 }  // namespace tessera::scheduler

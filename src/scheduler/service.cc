@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "base/log.h"
+#include "hami/names.h"
 #include "http/http.h"
 #include "http/listen.h"
 #include "kube/client.h"
 #include "kube/informer.h"
+#include "scheduler/binder.h"
 #include "scheduler/extender.h"
 
 namespace tessera::scheduler {
@@ -20,6 +22,7 @@ constexpr Duration kHoldLook = std::chrono::minutes(1);
 constexpr size_t kMostOfCall = size_t{16} << 20;
 constexpr size_t kMostOfObjects = size_t{512} << 20;
 constexpr int kPage = 500;
+constexpr Duration kPageLimit = std::chrono::seconds(30);
 constexpr double kBindsPerSecond = 1'000;
 
 constexpr std::string_view kNotReady = "the nodes and pods of the cluster are still being read";
@@ -27,6 +30,23 @@ constexpr std::string_view kNotReady = "the nodes and pods of the cluster are st
 const http::ListenOptions kExtender{
     .takes = {.posts = true, .body = kMostOfCall, .chunks = true, .requests = 1'000'000},
     .bounds = {.all = 256, .of_loopback = 256, .received = size_t{64} << 20}};
+
+// Whether a list that began after the takeover was read: what the former leader bound is in it.
+struct Freshness {
+  bool fresh = true;
+  bool again = false;  // the list that is being read began before
+
+  template <class T>
+  void Demand(kube::Informer<T>& informer) {
+    fresh = false;
+    again = !informer.Refresh(kPageLimit);
+  }
+  template <class T>
+  void Listed(kube::Informer<T>& informer) {
+    if (again) return Demand(informer);
+    fresh = true;
+  }
+};
 
 // Names of thousands of nodes: without a space between them.
 http::Response Compact(const json::Value& value) {
@@ -51,10 +71,14 @@ struct Service::Impl {
                      return kube::ReadClusterNode(object, fields);
                    },
                .most = kMostOfObjects},
-              {.added = [this](const auto& node) { cluster.PutNode(*node); },
-               .changed = [this](const auto&, const auto& node) { cluster.PutNode(*node); },
+              {.added = [this](const auto& node) { PutNode(*node); },
+               .changed = [this](const auto&, const auto& node) { PutNode(*node); },
                .removed = [this](const auto& node) { cluster.RemoveNode(node->name); },
-               .listed = [this] { LogReady(); }}),
+               .listed =
+                   [this] {
+                     fresh_nodes.Listed(nodes);
+                     LogReady();
+                   }}),
         pods(loop, client,
              {.path = "/api/v1/pods",
               .query = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed",
@@ -65,7 +89,18 @@ struct Service::Impl {
              {.added = [this](const auto& pod) { cluster.PutPod(pod); },
               .changed = [this](const auto&, const auto& pod) { cluster.PutPod(pod); },
               .removed = [this](const auto& pod) { cluster.RemovePod(*pod); },
-              .listed = [this] { LogReady(); }}),
+              .listed =
+                  [this] {
+                    fresh_pods.Listed(pods);
+                    LogReady();
+                  }}),
+        locks(loop, clock, client),
+        binder(clock, client, cluster, locks),
+        leadership(loop, client, options.lease,
+                   [this] {
+                     fresh_nodes.Demand(nodes);
+                     fresh_pods.Demand(pods);
+                   }),
         old_holds(
             loop.Every(kHoldLook, [this] { cluster.DropHoldsBefore(clock.Now() - kHoldLimit); })) {}
 
@@ -84,7 +119,18 @@ struct Service::Impl {
     return {};
   }
 
+  void PutNode(const kube::ClusterNode& node) {
+    cluster.PutNode(node);
+    locks.NodeSeen(node.name, node.annotations.contains(hami::kNodeLock));
+  }
+
   bool Ready() const { return nodes.Synced() && pods.Synced(); }
+  // Whether pods can be placed: kUnavailable, with why not.
+  Status MayPlace() const {
+    TRY(leadership.Leads());
+    if (Ready() && fresh_nodes.fresh && fresh_pods.fresh) return {};
+    return Fail(Reason::kUnavailable, "{}", kNotReady);
+  }
 
   void LogReady() {
     if (!Ready() || std::exchange(said_ready, true)) return;
@@ -111,28 +157,20 @@ struct Service::Impl {
   http::Response Filter(const http::Request& request) {
     const auto call = ReadFilterCall(request.body, cluster.PodFields());
     if (!call) return http::Failure(call.error());
-    if (!Ready()) return Compact(FilterAnswerJson({.error = std::string(kNotReady)}));
+    if (const Status may = MayPlace(); !may) {
+      return Compact(FilterAnswerJson({.error = may.error().message}));
+    }
     return Compact(FilterAnswerJson(cluster.Filter(*call, clock.Now())));
   }
 
   void Bind(const http::Request& request, http::Respond respond) {
     const auto call = ReadBindCall(request.body);
     if (!call) return respond(http::Failure(call.error()));
-    const auto fail = [respond](const Error& why) {
-      respond(Compact(BindAnswerJson(why.message)));
+    const auto answer = [respond = std::move(respond)](const Status& bound) {
+      respond(Compact(BindAnswerJson(bound ? "" : bound.error().message)));
     };
-    if (!Ready()) return fail({Reason::kUnavailable, std::string(kNotReady)});
-    auto binding = cluster.PlaceOn(*call, clock.Now(), clock.WallNow());
-    if (!binding) return fail(binding.error());
-    client.Bind(*binding, [this, uid = call->uid, respond, fail](const Status& bound) {
-      if (bound) return respond(Compact(BindAnswerJson("")));
-      // It may be bound all the same: then the room stays held until the pod is seen, or filtered
-      // again.
-      const Reason why = bound.error().reason;
-      const bool maybe = why == Reason::kApiUnreachable || why == Reason::kApiConflict;
-      if (!maybe) cluster.DropHold(uid);
-      fail(bound.error());
-    });
+    if (const Status may = MayPlace(); !may) return answer(may);
+    binder.Bind(*call, answer);
   }
 
   os::Loop& loop;
@@ -141,6 +179,11 @@ struct Service::Impl {
   kube::Client client;
   kube::Informer<kube::ClusterNode> nodes;
   kube::Informer<kube::Pod> pods;
+  Freshness fresh_nodes;
+  Freshness fresh_pods;
+  NodeLocks locks;
+  Binder binder;
+  Leadership leadership;
   os::Loop::Handle old_holds;
   std::unique_ptr<http::Server> extender;
   std::unique_ptr<http::Server> status;

@@ -11,6 +11,7 @@
 #include "kube/access.h"
 #include "os/loop.h"
 #include "scheduler/cluster.h"
+#include "scheduler/leadership.h"
 
 namespace tessera::scheduler {
 
@@ -20,6 +21,7 @@ struct ServiceOptions {
   std::string extender_address = "127.0.0.1:9444";
   std::string status_address = "127.0.0.1:9395";
   Policies policies{};
+  LeaseName lease{};  // of the kube-scheduler that asks
 };
 
 class Service {

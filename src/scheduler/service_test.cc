@@ -24,12 +24,13 @@ class ServiceTest : public ::testing::Test {
  protected:
   ServiceTest() { std::signal(SIGPIPE, SIG_IGN); }
 
-  void Start() {
+  void Start(const LeaseName& lease = {}) {
     auto service =
         Service::Start(loop_, SystemClock(),
                        {.access = {.host = "127.0.0.1", .port = api_.port(), .tls = false},
                         .extender_address = "127.0.0.1:0",
-                        .status_address = "127.0.0.1:0"});
+                        .status_address = "127.0.0.1:0",
+                        .lease = lease});
     ASSERT_TRUE(service) << service.error().Text();
     service_ = *std::move(service);
   }
@@ -67,7 +68,10 @@ class ServiceTest : public ::testing::Test {
   }
 
   os::Loop loop_;
+  static constexpr char kNoItems[] = R"({"metadata":{"resourceVersion":"1"},"items":[]})";
   bool lists_ = true;
+  int lists_read_ = 0;
+  fake::Peer* lease_stream_ = nullptr;
   std::string bind_answer_ = fake::Answer(201, R"({"kind":"Status","status":"Success"})");
   std::vector<std::string> bound_;
   fake::Server api_{
@@ -76,10 +80,14 @@ class ServiceTest : public ::testing::Test {
           bound_.push_back(asked.target + " " + asked.body);
           return peer.Send(bind_answer_);
         }
+        const bool of_leases = asked.target.find("/leases?") != std::string::npos;
         if (asked.target.find("watch=") != std::string::npos) {
+          if (of_leases) lease_stream_ = &peer;
           return peer.Send(fake::ChunkedHead());
         }
         if (!lists_) return;
+        if (of_leases) return peer.Send(fake::Answer(200, kNoItems));
+        ++lists_read_;
         const bool nodes = asked.target.starts_with("/api/v1/nodes");
         peer.Send(fake::Answer(200, R"({"metadata":{"resourceVersion":"1"},"items":[)" +
                                         (nodes ? NodeText() : PodText("uid-1", 3000)) + "]}"));
@@ -151,6 +159,30 @@ TEST_F(ServiceTest, ABindThatTheApiServerRefusesFreesTheRoom) {
   EXPECT_NE(Post("/bind", BindBody()).find("it is not allowed"), std::string::npos);
   EXPECT_NE(Post("/filter", FilterBody("uid-2", 8000)).find(R"("NodeNames":["a"])"),
             std::string::npos);
+}
+
+TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {
+  Start({"kube-system", "hami-scheduler", "pod-a"});
+  AwaitReady();
+  ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return lease_stream_ != nullptr; }));
+  const std::string why =
+      "the kube-scheduler of this pod does not lead: the Lease kube-system/hami-scheduler is "
+      "held by nobody";
+  EXPECT_EQ(Post("/filter", FilterBody()),
+            R"({"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},)"
+            R"("Error":")" +
+                why + R"("})");
+  EXPECT_EQ(Post("/bind", BindBody()), R"({"Error":")" + why + R"("})");
+  ASSERT_EQ(lists_read_, 2);
+
+  lease_stream_->Send(fake::Chunk(
+      R"({"type":"ADDED","object":{"metadata":{"name":"hami-scheduler","resourceVersion":"2"},)"
+      R"("spec":{"holderIdentity":"pod-a_1"}}})"
+      "\n"));
+
+  ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return lists_read_ == 4; }));
+  while (Post("/filter", FilterBody()).find(R"("NodeNames":["a"])") == std::string::npos) {
+  }
 }
 
 TEST_F(ServiceTest, WhatIsNoCallIsRefused) {

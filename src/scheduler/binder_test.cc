@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/binder.h"
+
+#include "base/captured_log_test.h"
+#include "hami/names.h"
+#include "hami/node_register.h"
+#include "hami/protocol/hami_cluster_test.h"
+
+namespace tessera::scheduler {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Node n1 with one GPU of 8,000 MiB, and pods of which each asks for all of it.
+class BinderTest : public HamiClusterTest {
+ protected:
+  BinderTest() : cluster_(hami::kNvidia, Rules(), {}) {
+    cluster_.PutNode(Node("0.1.0 late-bound"));
+    handler_ = [this, others = handler_](const fake::Asked& asked, fake::Peer& peer) {
+      if (asked.method != "POST") return others(asked, peer);
+      if (answers_.empty()) return TakeBinding(asked, peer);
+      const auto answer = answers_.front();
+      answers_.erase(answers_.begin());
+      answer(asked, peer);
+    };
+  }
+  static RequestRules Rules() {
+    return RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
+  }
+  static kube::ClusterNode Node(const std::string& mark) {
+    const hami::RegisteredDevice gpu{.id = "GPU-a",
+                                     .count = 10,
+                                     .devmem = 8000,
+                                     .devcore = 100,
+                                     .type = "NVIDIA A100",
+                                     .health = true};
+    return {.name = "n1",
+            .uid = "n1",
+            .annotations = {
+                {std::string(hami::kNvidia.node_register), hami::EncodeRegister(std::vector{gpu})},
+                {"tessera.dev/agent", mark}}};
+  }
+  // A pod that waits, as the API server has it.
+  kube::Pod Waiting(const std::string& name) {
+    Object& pod = Pod(name);
+    pod.uid = "uid-" + name;
+    return Seen(name);
+  }
+  bool FitsOn(const kube::Pod& pod) {
+    return !cluster_.Filter({.pod = pod, .nodes = {"n1"}}, clock_.Now()).nodes.empty();
+  }
+  // How it ends: "bound", or why not.
+  std::string Bind(const kube::Pod& pod) {
+    std::string ended;
+    binder_->Bind({pod.pod_namespace, pod.name, pod.uid, "n1"},
+                  [&](const Status& bound) { ended = bound ? "bound" : bound.error().message; });
+    EXPECT_TRUE(RunUntil([&] { return !ended.empty(); }));
+    return ended;
+  }
+  void TakeBinding(const fake::Asked& asked, fake::Peer& peer) {
+    Store(asked);
+    peer.Send(fake::Answer(201, R"({"kind":"Status","status":"Success"})"));
+  }
+  // As the API server merges it into the pod.
+  void Store(const fake::Asked& asked) {
+    const json::Value binding = json::Parse(asked.body).value();
+    Object& pod = objects_.at(asked.target.substr(0, asked.target.rfind('/')));
+    pod.node = json::GetString(*json::GetObject(binding.as_object(), "target"), "name").value();
+    const json::Object& metadata = *json::GetObject(binding.as_object(), "metadata");
+    for (const auto& item : *json::GetObject(metadata, "annotations")) {
+      pod.annotations[item.key()] = item.value().get_string();
+    }
+    ++bindings_;
+  }
+  void AnswerBindings(const std::string& answer, size_t times = 1) {
+    for (size_t i = 0; i < times; ++i) {
+      answers_.emplace_back([answer](const fake::Asked&, fake::Peer& peer) { peer.Send(answer); });
+    }
+  }
+
+  FakeClock clock_;
+  CapturedLog log_;
+  Cluster cluster_;
+  std::vector<Handler> answers_;  // to the next bindings
+  int bindings_ = 0;              // that were stored
+  NodeLocks locks_{loop_, clock_, client()};
+  std::unique_ptr<Binder> binder_ = std::make_unique<Binder>(clock_, client(), cluster_, locks_);
+};
+
+TEST_F(BinderTest, AOneWriteBindsAPodOnANodeWhoseGrantsAreLateBound) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+
+  EXPECT_EQ(Bind(pod), "bound");
+
+  EXPECT_EQ(Targets(), Words{"POST /api/v1/namespaces/default/pods/a/binding"});
+  EXPECT_EQ(Pod("a").annotations.at("hami.io/vgpu-devices-allocated"), "GPU-a,NVIDIA,8000,0:;");
+}
+
+TEST_F(BinderTest, ANodeOfAnotherPluginIsLockedJustBeforeAndStaysSo) {
+  cluster_.PutNode(Node(""));
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+
+  EXPECT_EQ(Bind(pod), "bound");
+
+  EXPECT_EQ(Targets(), (Words{"GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1",
+                              "POST /api/v1/namespaces/default/pods/a/binding"}));
+  EXPECT_TRUE(Locked());
+}
+
+TEST_F(BinderTest, APodThatIsNotBoundGivesTheLockAndItsRoomBack) {
+  cluster_.PutNode(Node(""));
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  AnswerBindings(kube::Refusal(403, "Forbidden", "not allowed"));
+
+  EXPECT_NE(Bind(pod).find("not allowed"), std::string::npos);
+
+  EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
+  EXPECT_TRUE(FitsOn(Waiting("b")));
+}
+
+TEST_F(BinderTest, ABindingWhoseAnswerWasLostIsFoundInThePod) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  answers_.emplace_back([this](const fake::Asked& asked, fake::Peer& peer) {
+    Store(asked);
+    peer.HangUp();
+  });
+
+  EXPECT_EQ(Bind(pod), "bound");
+
+  EXPECT_EQ(bindings_, 1);
+  EXPECT_FALSE(FitsOn(Waiting("b")));
+}
+
+TEST_F(BinderTest, ABindingThatWasLostOnTheWayIsSentAgain) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  answers_.emplace_back([](const fake::Asked&, fake::Peer& peer) { peer.HangUp(); });
+
+  EXPECT_EQ(Bind(pod), "bound");
+
+  EXPECT_EQ(bindings_, 1);
+}
+
+TEST_F(BinderTest, AnOutcomeThatStaysUnknownKeepsTheRoomAndTheNode) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  AnswerBindings(kube::Refusal(504, "Timeout", "etcd takes long"), 3);
+
+  EXPECT_NE(Bind(pod).find("etcd takes long"), std::string::npos);
+
+  EXPECT_FALSE(FitsOn(Waiting("b")));
+  // Filtered again it gets the same node, and nobody another one.
+  EXPECT_TRUE(FitsOn(pod));
+  EXPECT_EQ(cluster_.Filter({.pod = pod, .nodes = {"n2"}}, clock_.Now()).error,
+            "the pod may be bound to node n1, which is not among those to choose from");
+  EXPECT_EQ(Bind(pod), "bound");
+}
+
+TEST_F(BinderTest, AConflictOfAPodThatIsBoundAsWeSaidIsASuccess) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  answers_.emplace_back([this](const fake::Asked& asked, fake::Peer& peer) {
+    Store(asked);
+    peer.Send(kube::Refusal(409, "Conflict", "pod a is already assigned to node n1"));
+  });
+
+  EXPECT_EQ(Bind(pod), "bound");
+}
+
+TEST_F(BinderTest, WhatSomebodyElseBoundCountsAsItIsBound) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  answers_.emplace_back([this](const fake::Asked&, fake::Peer& peer) {
+    Placed("a", "GPU-a,NVIDIA,100,0:;");
+    peer.Send(kube::Refusal(409, "Conflict", "pod a is already assigned to node n1"));
+  });
+
+  EXPECT_EQ(Bind(pod), "pod default/a is bound to node n1 by somebody else");
+
+  EXPECT_FALSE(FitsOn(Waiting("b")));  // all of the GPU
+  Pod("c").asks["nvidia.com/gpumem"] = 7900;
+  EXPECT_TRUE(FitsOn(Waiting("c")));
+}
+
+TEST_F(BinderTest, APodThatMayNotBeBoundGivesItsRoomBack) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  AnswerBindings(kube::Refusal(409, "Conflict", "pod a is being deleted, cannot be assigned"));
+
+  EXPECT_NE(Bind(pod).find("is being deleted"), std::string::npos);
+
+  EXPECT_TRUE(FitsOn(Waiting("b")));
+}
+
+TEST_F(BinderTest, APodOfTheSameNameIsAnotherOne) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  answers_.emplace_back([this](const fake::Asked&, fake::Peer& peer) {
+    Pod("a").uid = "uid-new";
+    peer.Send(kube::Refusal(409, "Conflict", "the UID in the precondition is another"));
+  });
+
+  EXPECT_EQ(Bind(pod), "pod default/a is another one by now");
+
+  EXPECT_TRUE(FitsOn(Waiting("b")));
+}
+
+TEST_F(BinderTest, APodThatIsGoneGivesItsRoomBack) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  AnswerBindings(kube::Refusal(404, "NotFound", "pods \"a\" not found"));
+
+  EXPECT_NE(Bind(pod).find("not found"), std::string::npos);
+
+  EXPECT_TRUE(FitsOn(Waiting("b")));
+}
+
+TEST_F(BinderTest, APodThatNoWatchHasToldOfIsRead) {
+  EXPECT_EQ(Bind(Waiting("a")), "bound");
+  EXPECT_EQ(Bind({.uid = "uid-x", .pod_namespace = "default", .name = "a"}),
+            "pod default/a is not there, or not to be bound any more");
+}
+
+}  // namespace
+}  // namespace tessera::scheduler

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/node_locks.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "hami/names.h"
+#include "kube/metadata_patch.h"
+#include "kube/objects/metadata.h"
+
+namespace tessera::scheduler {
+namespace {
+
+const std::string kLock(hami::kNodeLock);
+// Where no watch tells of it.
+constexpr Duration kPause{1'000};
+
+std::string LockIn(const kube::Metadata& node) {
+  const auto value = node.annotations.find(kLock);
+  return value == node.annotations.end() ? "" : value->second;
+}
+
+json::Value LockPatch(const std::optional<std::string>& value, const std::string& version) {
+  kube::MetadataPatch patch;
+  patch.annotations[kLock] = value;
+  patch.resource_version = version;
+  return patch.Json();
+}
+
+}  // namespace
+
+NodeLocks::NodeLocks(os::Loop& loop, const Clock& clock, kube::Client& client,
+                     NodeLockLimits limits)
+    : loop_(loop), clock_(clock), client_(client), limits_(limits) {}
+NodeLocks::~NodeLocks() = default;
+
+void NodeLocks::Take(const std::string& node, const hami::LockOwner& owner, Done done) {
+  auto& queue = queues_[node];
+  if (queue == nullptr) queue = std::make_unique<Queue>(loop_, [this, node] { Look(node); });
+  queue->waiting.push_back({owner, clock_.Now() + limits_.patience, std::move(done)});
+  if (queue->waiting.size() == 1) Look(node);
+}
+
+void NodeLocks::NodeSeen(const std::string& node, bool locked) {
+  const auto queue = queues_.find(node);
+  if (queue != queues_.end() && !locked) queue->second->again.RingWithin(Duration(0));
+}
+
+void NodeLocks::Look(const std::string& node) {
+  Queue& queue = *queues_.at(node);
+  if (queue.busy || queue.waiting.empty()) return;
+  queue.busy = true;
+  client_.Get(kube::NodePath(node), kube::NodeForm(),
+              [this, node](const Result<json::Value>& object) {
+                if (!object) return End(node, Fail(object.error()));
+                Judge(node, *object);
+              });
+}
+
+void NodeLocks::Judge(const std::string& node, const json::Value& object) {
+  const kube::Metadata metadata = kube::MetadataOf(object);
+  const std::string value = LockIn(metadata);
+  if (value.empty()) return Write(node, metadata.resource_version);
+  if (hami::IsLockOf(value, queues_.at(node)->waiting.front().owner)) return End(node, {});
+  const auto lock = hami::ReadNodeLock(value);
+  if (!lock) {
+    return End(node, Fail(Reason::kInvalid, "node {}: {}: take the annotation away", node,
+                          lock.error().message));
+  }
+  if (lock->IsExpired(clock_.WallNow(), limits_.timeout)) {
+    return Write(node, metadata.resource_version);
+  }
+  if (!lock->owner) return Wait(node, "by a scheduler that does not say for which pod");
+  JudgeOwner(node, *lock->owner, metadata.resource_version);
+}
+
+// As HAMi does, a lock whose pod is gone is anybody's; so is that of a pod that has ended, or went
+// elsewhere.
+void NodeLocks::JudgeOwner(const std::string& node, const hami::LockOwner& owner,
+                           const std::string& version) {
+  const std::string name = owner.pod_namespace + "/" + owner.pod;
+  client_.Get(kube::PodPath(owner.pod_namespace, owner.pod), kube::PodForm({}),
+              [this, node, name, version](const Result<json::Value>& found) {
+                if (!found && found.error().reason == Reason::kNotFound) {
+                  return Write(node, version);
+                }
+                if (!found) return End(node, Fail(found.error()));
+                const auto pod = kube::ReadPod(*found, {});
+                if (!pod) return End(node, Fail(pod.error()));
+                const bool elsewhere = !pod->node.empty() && pod->node != node;
+                if (pod->HasEnded() || elsewhere) return Write(node, version);
+                Wait(node, "for pod " + name + ", whose devices are not handed out yet");
+              });
+}
+
+void NodeLocks::Write(const std::string& node, const std::string& version) {
+  const hami::NodeLock lock{.time = clock_.WallNow(),
+                            .owner = queues_.at(node)->waiting.front().owner};
+  client_.Patch(kube::PatchType::kMerge, kube::NodePath(node),
+                LockPatch(hami::WriteNodeLock(lock), version), kube::NodeForm(),
+                [this, node](const Result<json::Value>& written) {
+                  WriteEnded(node, written ? Status() : Fail(written.error()));
+                });
+}
+
+void NodeLocks::WriteEnded(const std::string& node, const Status& written) {
+  if (written || written.error().reason != Reason::kApiConflict) return End(node, written);
+  // Others write to the node all the time, kubelet above all.
+  Wait(node, "or written to, again and again");
+  NodeSeen(node, false);
+}
+
+void NodeLocks::Wait(const std::string& node, const std::string& why) {
+  Queue& queue = *queues_.at(node);
+  const Duration left = queue.waiting.front().deadline - clock_.Now();
+  if (left <= Duration(0)) {
+    return End(node, Fail(Reason::kUnavailable, "node {} is locked {}", node, why));
+  }
+  queue.busy = false;
+  queue.again.RingWithin(std::min(left, kPause));
+}
+
+void NodeLocks::End(const std::string& node, const Status& result) {
+  Queue& queue = *queues_.at(node);
+  queue.busy = false;
+  const Waiter waiter = std::move(queue.waiting.front());
+  queue.waiting.pop_front();
+  if (queue.waiting.empty()) {
+    queues_.erase(node);
+  } else {
+    // The next one's turn comes when the plugin has let go of this lock.
+    queue.again.RingWithin(result ? kPause : Duration(0));
+  }
+  waiter.done(result);
+}
+
+void NodeLocks::Release(const std::string& node, const hami::LockOwner& owner) {
+  client_.Get(kube::NodePath(node), kube::NodeForm(),
+              [this, node, owner](const Result<json::Value>& object) {
+                const auto failed = [node](const Error& error) {
+                  log::Warn(
+                      "a node stays locked for a pod that was not bound to it, until the "
+                      "lock expires",
+                      error, {{"node", node}});
+                };
+                if (!object) return failed(object.error());
+                const kube::Metadata metadata = kube::MetadataOf(*object);
+                if (!hami::IsLockOf(LockIn(metadata), owner)) return;
+                client_.Patch(kube::PatchType::kMerge, kube::NodePath(node),
+                              LockPatch(std::nullopt, metadata.resource_version), kube::NodeForm(),
+                              [this, node, owner, failed](const Result<json::Value>& written) {
+                                if (written) return NodeSeen(node, false);
+                                if (written.error().reason == Reason::kApiConflict) {
+                                  return Release(node, owner);
+                                }
+                                failed(written.error());
+                              });
+              });
+}
+
+}  // namespace tessera::scheduler
