@@ -97,6 +97,7 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
     }
   }
   Recount(state);
+  refusals_.Changed(node.name);
 }
 
 void Cluster::RemoveNode(const std::string& name) {
@@ -115,6 +116,7 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
     return;
   }
   waiting_.erase(pod->uid);
+  refusals_.Erase(pod->uid);
   holds_.erase(pod->uid);
   Release(pod->uid);
   if (pod->HasEnded() || !hami::IsPlaced(*pod, vendor_)) return;
@@ -132,6 +134,7 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
 
 void Cluster::RemovePod(const kube::Pod& pod) {
   waiting_.erase(pod.uid);
+  refusals_.Erase(pod.uid);
   holds_.erase(pod.uid);
   Release(pod.uid);
 }
@@ -166,7 +169,12 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
     fullness = node->fullness;
     placement = *std::move(fit);
   }
-  if (best == nullptr) return RefusalBy(call.nodes, *demand);
+  if (best == nullptr) {
+    FilterAnswer refusal = RefusalBy(call.nodes, *demand);
+    if (!call.simulated) KeepRefusal(call, refusal, now);
+    return refusal;
+  }
+  refusals_.Erase(call.pod.uid);
   if (!call.simulated) HoldFor(call.pod.uid, *best, std::move(placement), now);
   return {.nodes = {*best}};
 }
@@ -186,6 +194,28 @@ FilterAnswer Cluster::RefusalBy(const std::vector<std::string>& names,
     (misfit.passes ? answer.failed : answer.unresolvable).emplace(name, misfit.why);
   }
   return answer;
+}
+
+void Cluster::KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now) {
+  RefusalGroups groups;
+  for (const auto* nodes : {&answer.failed, &answer.unresolvable}) {
+    for (const auto& [node, why] : *nodes) {
+      RefusalGroup& group = groups[why];
+      ++group.count;
+      if (group.nodes.size() < RefusalGroup::kMostNamed) group.nodes.push_back(node);
+    }
+  }
+  std::string text = TextOf(groups);
+  const bool news = refusals_.Put(std::make_shared<const kube::Pod>(call.pod), call.nodes,
+                                  std::move(groups), now);
+  if (news) answer.news = std::move(text);
+}
+
+std::vector<kube::PodPtr> Cluster::ToWake(Steady now) {
+  return refusals_.ToWake(now, [this](const kube::Pod& pod, const std::string& node) {
+    const auto demand = DemandOf(pod);
+    return demand && FitOn(FindNode(node), *demand);
+  });
 }
 
 Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wall) {
@@ -306,6 +336,7 @@ void Cluster::Release(const std::string& uid) {
   node->second.taken.erase(uid);
   node->second.unread.erase(uid);
   Recount(node->second);
+  refusals_.Changed(node->first);
   ForgetEmpty(node->first);
 }
 

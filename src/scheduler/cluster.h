@@ -19,6 +19,7 @@
 #include "kube/objects/pod.h"
 #include "placement/device_choice.h"
 #include "scheduler/extender.h"
+#include "scheduler/refusals.h"
 
 namespace tessera::scheduler {
 
@@ -66,6 +67,11 @@ class Cluster {
   // Holds that nobody has asked for in a while: of a pod that was never to be bound, such as one of
   // a simulated group. A pod whose volumes take longer is placed anew when it is bound.
   void DropHoldsBefore(Steady then);
+  // Refused pods that a node can have by now and that nobody has tried since: see Refusals.
+  std::vector<kube::PodPtr> ToWake(Steady now);
+  bool MayWake() const { return refusals_.pending(); }
+  // Null where no such pod was refused.
+  const Refusal* FindRefusal(const std::string& uid) const { return refusals_.Find(uid); }
   size_t holds() const { return holds_.size(); }
   // Those of which something counts: their registration, or what pods have there.
   size_t nodes() const { return nodes_.size(); }
@@ -96,6 +102,7 @@ class Cluster {
   static FilterAnswer AnswerOfSent(const Hold& hold, const std::vector<std::string>& names);
   // Of a pod that none of the nodes can have.
   FilterAnswer RefusalBy(const std::vector<std::string>& names, const DeviceDemand& demand) const;
+  void KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now);
   static Fit FitOn(const NodeState* node, const DeviceDemand& demand);
   void HoldFor(const std::string& uid, const std::string& node, PodPlacement placement, Steady now);
   void Take(const std::string& uid, const std::string& node, UsageByDevice usage);
@@ -111,6 +118,7 @@ class Cluster {
   std::map<std::string, std::string> node_of_;   // by the UID of a pod that has something
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
   std::map<std::string, Hold> holds_;            // by UID
+  Refusals refusals_;
 };
 
 }  // namespace tessera::scheduler

@@ -30,6 +30,7 @@ struct FilterAnswer {
   std::map<std::string, std::string> failed{};        // pods that end, or are evicted, cure it
   std::map<std::string, std::string> unresolvable{};  // they do not
   std::string error{};                                // nobody knows; it is asked again
+  std::string news{};  // for people: why none of the nodes can, where that was not so before
 };
 json::Value FilterAnswerJson(const FilterAnswer& answer);
 

@@ -8,12 +8,19 @@
 #include "http/http.h"
 #include "http/listen.h"
 #include "kube/client.h"
+#include "kube/event_queue.h"
 #include "kube/informer.h"
+#include "kube/metadata_patch.h"
+#include "os/alarm.h"
 #include "scheduler/binder.h"
 #include "scheduler/extender.h"
 
 namespace tessera::scheduler {
 namespace {
+
+// Written to a pod that is to be tried again: any change of it has kube-scheduler do that.
+constexpr char kWoken[] = "tessera.dev/woken";
+constexpr Duration kWakePause{1'000};
 
 // Longer than kube-scheduler waits for the volumes of a pod (bindTimeoutSeconds).
 constexpr Duration kHoldLimit = std::chrono::minutes(11);
@@ -86,14 +93,19 @@ struct Service::Impl {
               .read = [fields = cluster.PodFields()](
                           const json::Value& object) { return kube::ReadPod(object, fields); },
               .most = kMostOfObjects},
-             {.added = [this](const auto& pod) { cluster.PutPod(pod); },
-              .changed = [this](const auto&, const auto& pod) { cluster.PutPod(pod); },
-              .removed = [this](const auto& pod) { cluster.RemovePod(*pod); },
+             {.added = [this](const auto& pod) { PutPod(pod); },
+              .changed = [this](const auto&, const auto& pod) { PutPod(pod); },
+              .removed =
+                  [this](const auto& pod) {
+                    cluster.RemovePod(*pod);
+                    WakeSoon();
+                  },
               .listed =
                   [this] {
                     fresh_pods.Listed(pods);
                     LogReady();
                   }}),
+        events(loop, client, options.host, [](std::string_view) {}),
         locks(loop, clock, client),
         binder(clock, client, cluster, locks),
         leadership(loop, client, options.lease,
@@ -101,6 +113,7 @@ struct Service::Impl {
                      fresh_nodes.Demand(nodes);
                      fresh_pods.Demand(pods);
                    }),
+        wake(loop, [this] { Wake(); }),
         old_holds(
             loop.Every(kHoldLook, [this] { cluster.DropHoldsBefore(clock.Now() - kHoldLimit); })) {}
 
@@ -122,6 +135,41 @@ struct Service::Impl {
   void PutNode(const kube::ClusterNode& node) {
     cluster.PutNode(node);
     locks.NodeSeen(node.name, node.annotations.contains(hami::kNodeLock));
+    WakeSoon();
+  }
+  void PutPod(const kube::PodPtr& pod) {
+    cluster.PutPod(pod);
+    WakeSoon();
+  }
+
+  void WakeSoon() {
+    if (cluster.MayWake()) wake.RingWithin(kWakePause);
+  }
+  void Wake() {
+    if (leadership.Leads()) {
+      for (const kube::PodPtr& pod : cluster.ToWake(clock.Now())) WakePod(*pod);
+    }
+    WakeSoon();
+  }
+  void WakePod(const kube::Pod& pod) {
+    log::Info("a pod is to be tried again: it fits by now", {{"pod", pod.FullName()}});
+    kube::MetadataPatch patch{.uid = pod.uid};
+    patch.annotations[kWoken] = FormatTime(clock.WallNow());
+    client.Patch(kube::PatchType::kMerge, kube::PodPath(pod.pod_namespace, pod.name), patch.Json(),
+                 kube::PodForm({}), [name = pod.FullName()](const Result<json::Value>& written) {
+                   if (!written) log::Warn("a pod is not woken", written.error(), {{"pod", name}});
+                 });
+  }
+  void TellRefusal(const kube::Pod& pod, const std::string& why) {
+    events.Add({{.about = {.kind = "Pod",
+                           .pod_namespace = pod.pod_namespace,
+                           .name = pod.name,
+                           .uid = pod.uid},
+                 .warning = true,
+                 .reason = "FilteringFailed",
+                 .message = why,
+                 .when = clock.WallNow(),
+                 .subject = why}});
   }
 
   bool Ready() const { return nodes.Synced() && pods.Synced(); }
@@ -160,7 +208,9 @@ struct Service::Impl {
     if (const Status may = MayPlace(); !may) {
       return Compact(FilterAnswerJson({.error = may.error().message}));
     }
-    return Compact(FilterAnswerJson(cluster.Filter(*call, clock.Now())));
+    const FilterAnswer answer = cluster.Filter(*call, clock.Now());
+    if (!answer.news.empty()) TellRefusal(call->pod, answer.news);
+    return Compact(FilterAnswerJson(answer));
   }
 
   void Bind(const http::Request& request, http::Respond respond) {
@@ -181,9 +231,11 @@ struct Service::Impl {
   kube::Informer<kube::Pod> pods;
   Freshness fresh_nodes;
   Freshness fresh_pods;
+  kube::EventQueue events;
   NodeLocks locks;
   Binder binder;
   Leadership leadership;
+  os::Alarm wake;
   os::Loop::Handle old_holds;
   std::unique_ptr<http::Server> extender;
   std::unique_ptr<http::Server> status;

@@ -21,7 +21,8 @@ struct ServiceOptions {
   std::string extender_address = "127.0.0.1:9444";
   std::string status_address = "127.0.0.1:9395";
   Policies policies{};
-  LeaseName lease{};  // of the kube-scheduler that asks
+  LeaseName lease{};   // of the kube-scheduler that asks
+  std::string host{};  // what events name as their source
 };
 
 class Service {

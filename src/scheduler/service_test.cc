@@ -72,10 +72,21 @@ class ServiceTest : public ::testing::Test {
   bool lists_ = true;
   int lists_read_ = 0;
   fake::Peer* lease_stream_ = nullptr;
+  fake::Peer* pod_stream_ = nullptr;
+  std::vector<std::string> events_;
+  std::vector<std::string> patches_;
   std::string bind_answer_ = fake::Answer(201, R"({"kind":"Status","status":"Success"})");
   std::vector<std::string> bound_;
   fake::Server api_{
       loop_, [this](const fake::Asked& asked, fake::Peer& peer) {
+        if (asked.method == "POST" && asked.target.ends_with("/events")) {
+          events_.push_back(asked.body);
+          return peer.Send(fake::Answer(201, "{}"));
+        }
+        if (asked.method == "PATCH") {
+          patches_.push_back(asked.target + " " + asked.body);
+          return peer.Send(fake::Answer(200, "{}"));
+        }
         if (asked.method == "POST") {
           bound_.push_back(asked.target + " " + asked.body);
           return peer.Send(bind_answer_);
@@ -83,6 +94,7 @@ class ServiceTest : public ::testing::Test {
         const bool of_leases = asked.target.find("/leases?") != std::string::npos;
         if (asked.target.find("watch=") != std::string::npos) {
           if (of_leases) lease_stream_ = &peer;
+          if (asked.target.starts_with("/api/v1/pods")) pod_stream_ = &peer;
           return peer.Send(fake::ChunkedHead());
         }
         if (!lists_) return;
@@ -159,6 +171,38 @@ TEST_F(ServiceTest, ABindThatTheApiServerRefusesFreesTheRoom) {
   EXPECT_NE(Post("/bind", BindBody()).find("it is not allowed"), std::string::npos);
   EXPECT_NE(Post("/filter", FilterBody("uid-2", 8000)).find(R"("NodeNames":["a"])"),
             std::string::npos);
+}
+
+TEST_F(ServiceTest, AReasonWhyNoNodeHasRoomIsAnEventOfThePodOnce) {
+  Start();
+  AwaitReady();
+  for (int i = 0; i < 2; ++i) (void)Post("/filter", FilterBody("uid-2", 9000));
+  (void)Post("/filter", FilterBody("uid-3", 9000));
+
+  ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return events_.size() >= 2; }));
+  ASSERT_EQ(events_.size(), 2U);
+  EXPECT_NE(events_[0].find(R"("uid":"uid-2")"), std::string::npos) << events_[0];
+  EXPECT_NE(
+      events_[0].find(R"("type":"Warning","reason":"FilteringFailed",)"
+                      R"("message":"no node has room: 1 devices have too little memory left")"),
+      std::string::npos)
+      << events_[0];
+  EXPECT_NE(events_[1].find(R"("uid":"uid-3")"), std::string::npos) << events_[1];
+}
+
+TEST_F(ServiceTest, ARefusedPodIsWokenOnceItFitsAndNobodyHasTriedIt) {
+  Start();
+  AwaitReady();
+  (void)Post("/filter", FilterBody());
+  (void)Post("/filter", FilterBody("uid-2", 8000));
+  ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return pod_stream_ != nullptr; }));
+
+  pod_stream_->Send(fake::Chunk(R"({"type":"DELETED","object":)" + PodText("uid-1", 3000) + "}\n"));
+
+  ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return !patches_.empty(); }));
+  EXPECT_TRUE(patches_[0].starts_with(R"(/api/v1/namespaces/team/pods/train {"metadata":)"
+                                      R"({"uid":"uid-2","annotations":{"tessera.dev/woken":"2)"))
+      << patches_[0];
 }
 
 TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {

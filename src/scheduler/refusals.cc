@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/refusals.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera::scheduler {
+
+std::string TextOf(const RefusalGroups& groups) {
+  std::string text = "no node has room:";
+  const char* separator = " ";
+  for (const auto& [why, group] : groups) {
+    text += fmt::format("{}{} {}", separator, group.count, why);
+    separator = ", ";
+  }
+  return text;
+}
+
+bool Refusals::Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGroups groups,
+                   Steady now) {
+  std::ranges::sort(nodes);
+  // Of thousands of pods most have the same thousands of nodes to choose from.
+  if (nodes_ == nullptr || *nodes_ != nodes) {
+    nodes_ = std::make_shared<const std::vector<std::string>>(std::move(nodes));
+  }
+  Refusal& refusal = refused_[pod->uid];
+  const bool first = refusal.pod == nullptr;
+  const bool news = first || TextOf(refusal.groups) != TextOf(groups);
+  refusal.pod = std::move(pod);
+  refusal.nodes = nodes_;
+  refusal.groups = std::move(groups);
+  refusal.when = now;
+  refusal.change = changes_;
+  return news;
+}
+
+const Refusal* Refusals::Find(const std::string& uid) const {
+  const auto found = refused_.find(uid);
+  return found == refused_.end() ? nullptr : &found->second;
+}
+
+void Refusals::Changed(const std::string& node) {
+  if (!refused_.empty()) fresh_[node] = ++changes_;
+}
+
+std::vector<Refusal*> Refusals::ByAge() {
+  std::vector<Refusal*> all;
+  for (auto& [uid, refusal] : refused_) all.push_back(&refusal);
+  std::ranges::sort(all, {}, [](const Refusal* one) { return one->when; });
+  return all;
+}
+
+std::vector<kube::PodPtr> Refusals::ToWake(
+    Steady now, const std::function<bool(const kube::Pod& pod, const std::string& node)>& fits) {
+  std::vector<kube::PodPtr> woken;
+  Changes later = std::exchange(fresh_, {});
+  const std::vector<Refusal*> refusals = ByAge();
+  for (const auto& [node, change] : changed_) {
+    for (Refusal* refusal : refusals) {
+      if (refusal->change >= change) continue;
+      if (!std::ranges::binary_search(*refusal->nodes, node)) continue;
+      if (!fits(*refusal->pod, node)) continue;
+      later.emplace(node, change);  // until it was filtered again
+      if (now < refusal->rest) continue;
+      refusal->rest = now + refusal->pauses.Failed();
+      woken.push_back(refusal->pod);
+    }
+  }
+  changed_ = std::move(later);
+  return woken;
+}
+
+}  // namespace tessera::scheduler
