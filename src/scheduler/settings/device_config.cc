@@ -38,9 +38,9 @@ bool IsEmpty(const Node& node) {
   return node.IsNull() || (node.IsScalar() && Trim(node.scalar).empty());
 }
 
-class Reader {
+class DeviceConfigReader {
  public:
-  Reader(const Document& document, Settings& settings, SourcesByKey& sources)
+  DeviceConfigReader(const Document& document, Settings& settings, SourcesByKey& sources)
       : document_(document), settings_(settings), sources_(sources), findings_(document) {
     findings_.TolerateDuplicates();
   }
@@ -158,7 +158,7 @@ bool IsDeviceConfig(const Document& document) {
 }
 
 DeviceConfig ReadDeviceConfig(const Document& document, Settings& settings, SourcesByKey& sources) {
-  return Reader(document, settings, sources).ReadAll();
+  return DeviceConfigReader(document, settings, sources).ReadAll();
 }
 
 }  // namespace tessera::scheduler

@@ -49,14 +49,5 @@ TEST(SchedulerFlags, FilesAreNamed) {
   EXPECT_EQ(line.hami_file, "/b");
 }
 
-TEST(SchedulerFlags, EveryIdleFlagIsTaken) {
-  for (const IdleFlag& flag : IdleFlags()) {
-    const CommandLine line = Parsed({"--" + std::string(flag.name) + "=x", "--help"});
-    EXPECT_TRUE(line.errors.empty()) << flag.name;
-    EXPECT_TRUE(line.help);
-    EXPECT_EQ(OptionOfFlag(flag.name), nullptr) << flag.name;
-  }
-}
-
 }  // namespace
 }  // namespace tessera::scheduler

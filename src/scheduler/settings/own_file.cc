@@ -31,9 +31,9 @@ std::vector<std::string> KeysBelow(const std::string& section) {
   return keys;
 }
 
-class Reader {
+class OwnFileReader {
  public:
-  Reader(Document& document, Settings& settings, SourcesByKey& sources)
+  OwnFileReader(Document& document, Settings& settings, SourcesByKey& sources)
       : document_(document), settings_(settings), sources_(sources) {}
 
   void ReadAll() {
@@ -135,7 +135,7 @@ class Reader {
 }  // namespace
 
 void ReadOwnFile(Document& document, Settings& settings, SourcesByKey& sources) {
-  Reader(document, settings, sources).ReadAll();
+  OwnFileReader(document, settings, sources).ReadAll();
 }
 
 }  // namespace tessera::scheduler
