@@ -52,7 +52,7 @@ func (c *cluster) startScheduler(t *testing.T, count int) *hami {
 	t.Helper()
 	h := c.startReading(t, count)
 	extender, err := c.start("tessera-scheduler", "--kubeconfig="+keyFile("scheduler.kubeconfig"),
-		"--extender-bind="+extenderAddress, "--metrics-bind="+extenderStatus)
+		"--extender-bind="+extenderAddress, "--metrics-bind-address="+extenderStatus)
 	must(t, err)
 	t.Cleanup(func() {
 		extender.end(syscall.SIGTERM)

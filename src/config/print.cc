@@ -4,13 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "config/schema.h"
+#include "config/schema/yaml_text.h"
 #include "config/show.h"
 #include "json/json.h"
 
@@ -20,22 +20,9 @@ namespace {
 // Comments begin here, unless a line is longer.
 constexpr size_t kCommentColumn = 44;
 
-// Whether YAML, 1.1 as well, reads the text as this very text without quotes.
-bool IsPlain(std::string_view text) {
-  constexpr std::array<std::string_view, 10> kWords = {"null", "Null", "NULL", "true", "false",
-                                                       "yes",  "no",   "on",   "off",  "-"};
-  const auto safe = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("/._:-").find(c) != std::string_view::npos;
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), safe) && text.front() != '-' &&
-         text.front() != ':' && text.back() != ':' &&
-         std::find(kWords.begin(), kWords.end(), text) == kWords.end();
-}
-
 std::string Scalar(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
-    return IsPlain(*text) ? *text : json::Write(json::Value(*text));
+    return YamlText(*text);
   }
   if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
     return fmt::format("[{}]", Join(*items, ", "));

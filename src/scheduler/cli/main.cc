@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/cli/main.h"
 
+#include <fmt/core.h>
+
 #include <csignal>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/log.h"
+#include "cli/command/help.h"
 #include "cli/command/output.h"
 #include "cli/command/parse.h"
 #include "cli/command/version_command.h"
@@ -13,7 +18,9 @@
 #include "os/files.h"
 #include "os/loop.h"
 #include "os/process.h"
+#include "scheduler/cli/config_command.h"
 #include "scheduler/service.h"
+#include "scheduler/settings/load.h"
 
 namespace tessera::cli {
 namespace {
@@ -26,17 +33,38 @@ Result<kube::Access> AccessBy(const std::string& kubeconfig) {
               "this is no pod with a service account: name a kubeconfig by --kubeconfig");
 }
 
-int Serve(const Arguments& arguments) {
+log::Level LevelOf(const std::string& name) {
+  if (name == "debug") return log::Level::kDebug;
+  if (name == "warn") return log::Level::kWarn;
+  if (name == "error") return log::Level::kError;
+  return name == "off" ? log::Level::kOff : log::Level::kInfo;
+}
+
+void LogSettings(const scheduler::Loaded& loaded) {
+  log::Configure(LevelOf(loaded.settings.log_level),
+                 loaded.settings.log_format == "json" ? log::Format::kJson : log::Format::kText);
+  for (const std::string& note : loaded.notes) log::Info(note);
+  for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
+}
+
+scheduler::Policies PoliciesOf(const scheduler::Settings& settings) {
+  const bool spreads = settings.node_policy == "spread";
+  const bool packs = settings.device_policies.front() == "binpack";
+  return {.node = spreads ? scheduler::NodePolicy::kSpread : scheduler::NodePolicy::kBinpack,
+          .device = packs ? DevicePolicy::kBinpack : DevicePolicy::kSpread};
+}
+
+int ServeBy(const scheduler::Settings& settings) {
   std::signal(SIGPIPE, SIG_IGN);
   os::RaiseDescriptorLimit();
-  auto access = AccessBy(arguments.Get("kubeconfig"));
+  auto access = AccessBy(settings.kubeconfig);
   if (!access) return PrintFailure(access.error());
   os::Loop loop;
-  const auto service =
-      scheduler::Service::Start(loop, SystemClock(),
-                                {.access = *std::move(access),
-                                 .extender_address = arguments.Get("extender-bind"),
-                                 .status_address = arguments.Get("metrics-bind")});
+  const auto service = scheduler::Service::Start(loop, SystemClock(),
+                                                 {.access = *std::move(access),
+                                                  .extender_address = settings.extender_address,
+                                                  .status_address = settings.status_address,
+                                                  .policies = PoliciesOf(settings)});
   if (!service) return PrintFailure(service.error());
   const auto term = loop.OnSignal(SIGTERM, [&] { loop.Stop(); });
   const auto interrupt = loop.OnSignal(SIGINT, [&] { loop.Stop(); });
@@ -44,7 +72,47 @@ int Serve(const Arguments& arguments) {
   return kOk;
 }
 
+int Serve(const std::vector<std::string>& words) {
+  scheduler::CommandLine line = scheduler::ParseFlags(words);
+  if (line.help) return Print(HelpText(SchedulerProgram(), "tessera-scheduler"));
+  if (!line.errors.empty()) {
+    PrintToError(config::Text(line.errors));
+    return kUsage;
+  }
+  const scheduler::Loaded loaded =
+      scheduler::Load(scheduler::SourcesOf(std::move(line), os::Variable));
+  if (!loaded.ok()) {
+    PrintToError(config::Text(loaded.errors));
+    return kFailed;
+  }
+  LogSettings(loaded);
+  return ServeBy(loaded.settings);
+}
+
 }  // namespace
+
+std::vector<Option> SettingsOptions() {
+  std::vector<Option> options = {
+      {.name = fmt::format("--{}", scheduler::kOwnFileFlag),
+       .value = "FILE",
+       .help = "the scheduler's own settings, which override HAMi's file"},
+      {.name = fmt::format("--{}", scheduler::kHamiFileFlag),
+       .value = "FILE",
+       .help = "HAMi's device-config.yaml"}};
+  for (const scheduler::Option& option : scheduler::Options()) {
+    if (option.flag.empty()) continue;
+    std::string help(option.doc);
+    if (help.ends_with('.')) help.pop_back();
+    std::erase(help, '`');
+    const std::string note =
+        option.variable.empty() ? "" : fmt::format("[env: {}]", option.variable);
+    options.push_back({.name = fmt::format("--{}", option.flag),
+                       .value = option.IsSwitch() ? "" : "TEXT",
+                       .help = std::move(help),
+                       .note = note});
+  }
+  return options;
+}
 
 Command SchedulerProgram() {
   return {.name = "tessera-scheduler",
@@ -52,29 +120,22 @@ Command SchedulerProgram() {
           .description =
               "An extender beside the stock kube-scheduler: of the nodes that can have a pod "
               "it chooses one and its devices, holds the room, and binds the pod with what "
-              "each of its containers gets. All that it knows it reads from the API server.",
-          .options = {{.name = "--kubeconfig",
-                       .value = "FILE",
-                       .help = "how the API server is reached; in a pod, its service account"},
-                      {.name = "--extender-bind",
-                       .value = "ADDRESS",
-                       .help = "where kube-scheduler asks: of this pod alone",
-                       .fallback = "127.0.0.1:9444"},
-                      {.name = "--metrics-bind",
-                       .value = "ADDRESS",
-                       .help = "where /healthz and /readyz are",
-                       .fallback = ":9395"}},
+              "each of its containers gets. All that it knows it reads from the API server. "
+              "It takes the flags of HAMi's scheduler; docs/scheduler-settings.md says which of "
+              "them have no effect.",
+          .options = SettingsOptions(),
           .examples = {{"tessera-scheduler --kubeconfig ~/.kube/config",
                         "Serve a kube-scheduler on this machine."}},
-          .commands = {VersionCommand("tessera-scheduler")},
-          .run = Serve};
+          .commands = {SchedulerConfigCommand(), VersionCommand("tessera-scheduler")},
+          .run = [](const Arguments& arguments) { return Serve(arguments.words()); }};
 }
 
 int SchedulerMain(int argc, char** argv) {
   SetProgramName("tessera-scheduler");
   std::vector<std::string> words(argv + 1, argv + argc);
   TranslateHabits(words);
-  return Run(SchedulerProgram(), words);
+  const bool serves = words.empty() || words.front().starts_with('-');
+  return serves ? Serve(words) : Run(SchedulerProgram(), words);
 }
 
 }  // namespace tessera::cli

@@ -3,23 +3,20 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/command/parse.h"
+#include <algorithm>
+
+#include "scheduler/settings/options.h"
 
 namespace tessera::cli {
 namespace {
 
-TEST(SchedulerMainTest, KubeSchedulerIsHeardOnThisMachineAloneUnlessSaidOtherwise) {
-  const Command program = SchedulerProgram();
-  EXPECT_EQ(Parse(program, {}).arguments.Get("extender-bind"), "127.0.0.1:9444");
-  EXPECT_EQ(Parse(program, {"--extender-bind", "127.0.0.1:1"}).arguments.Get("extender-bind"),
-            "127.0.0.1:1");
-}
-
-TEST(SchedulerMainTest, AnUnknownFlagIsNamed) {
-  const Command program = SchedulerProgram();
-  const Parsed parsed = Parse(program, {"--port", "1"});
-  EXPECT_EQ(parsed.exit_code, kUsage);
-  EXPECT_NE(parsed.text.find("--port"), std::string::npos) << parsed.text;
+TEST(SchedulerMainTest, HelpHasEveryFlagThatHasAnEffect) {
+  const std::vector<Option> options = SchedulerProgram().options;
+  for (const scheduler::Option& option : scheduler::Options()) {
+    if (option.flag.empty()) continue;
+    const std::string name = "--" + std::string(option.flag);
+    EXPECT_EQ(std::ranges::count(options, name, &Option::name), 1) << name;
+  }
 }
 
 }  // namespace

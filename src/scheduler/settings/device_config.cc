@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/settings/device_config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "config/schema/findings.h"
+#include "scheduler/settings/options.h"
+
+namespace tessera::scheduler {
+namespace {
+
+using config::Document;
+using config::Misfit;
+using config::Node;
+using config::Quoted;
+
+constexpr char kNvidia[] = "nvidia";
+// HAMi's other vendors.
+constexpr std::array<std::string_view, 12> kVendors = {
+    "cambricon", "hygon",     "metax", "enflame", "mthreads", "iluvatars",
+    "kunlun",    "awsneuron", "amd",   "vastai",  "biren",    "vnpus"};
+// Of NVIDIA's device plugin, which reads the same file.
+constexpr std::array<std::string_view, 4> kOfPlugin = {"version", "flags", "sharing", "imex"};
+// Below `nvidia`, for device plugins.
+constexpr std::array<std::string_view, 10> kOfNodes = {
+    "deviceSplitCount",  "deviceMemoryScaling", "deviceCoreScaling",
+    "libCudaLogLevel",   "enableNumaTopology",  "preConfiguredDeviceMemory",
+    "disableCoreLimit",  "migProfileAllowlist", "migGeometriesAllowlist",
+    "knownMigGeometries"};
+
+// Charts leave nothing behind a key whose value they were not given.
+bool IsEmpty(const Node& node) {
+  return node.IsNull() || (node.IsScalar() && Trim(node.scalar).empty());
+}
+
+class DeviceConfigReader {
+ public:
+  DeviceConfigReader(const Document& document, Settings& settings, SourcesByKey& sources)
+      : document_(document), settings_(settings), sources_(sources), findings_(document) {
+    findings_.TolerateDuplicates();
+  }
+
+  DeviceConfig ReadAll() {
+    for (const Node::Entry& entry : document_.root().entries) ReadVendor(entry);
+    if (document_.ok() && document_.root().Find(kNvidia) == nullptr) {
+      findings_.AddWarning({.reason = Reason::kConfigMissing,
+                            .origin = document_.name(),
+                            .message = "has no 'nvidia': its defaults hold for NVIDIA's GPUs"});
+    }
+    return {.left = std::move(left_),
+            .errors = findings_.SortedErrors(),
+            .warnings = findings_.warnings()};
+  }
+
+ private:
+  void ReadVendor(const Node::Entry& entry) {
+    const std::string& name = entry.key.scalar;
+    if (name == kNvidia) return ReadNvidia(entry.value);
+    if (std::ranges::count(kOfPlugin, name) > 0) return;
+    const std::vector<std::string> ours = {kNvidia};
+    const auto meant = std::ranges::count(kVendors, name) > 0 ? std::nullopt : Closest(name, ours);
+    if (meant) {
+      TellUnknown(entry.key, fmt::format("unknown key {} has no effect", Quoted(name)), *meant);
+    } else if (!entry.value.IsNull()) {
+      left_.push_back(name);
+    }
+  }
+
+  void ReadNvidia(const Node& block) {
+    if (!block.IsMap() && !block.IsNull()) {
+      findings_.Add(document_.ProblemAt(Reason::kConfigWrongType, block,
+                                        fmt::format("{} takes a map of keys", kNvidia)));
+    }
+    for (const Node::Entry& entry : block.entries) {
+      const std::string& name = entry.key.scalar;
+      const auto option = std::ranges::find(Options(), name, &Option::hami);
+      if (option == Options().end()) {
+        TellMistyped(entry.key);
+      } else if (!IsEmpty(entry.value)) {
+        ReadOption(*option, entry.value);
+      }
+    }
+  }
+
+  void ReadOption(const Option& option, const Node& node) {
+    const std::string path = fmt::format("{}.{}", kNvidia, option.hami);
+    const std::optional<Misfit> misfit = StoreNode(option, node);
+    if (!misfit) {
+      sources_.insert_or_assign(std::string(option.key),
+                                fmt::format("{}:{}", document_.name(), node.line));
+      return;
+    }
+    const bool passed_over = misfit->reason == Reason::kConfigBadValue;
+    config::Problem problem = document_.ProblemAt(
+        misfit->reason, node,
+        fmt::format("{} {}{}", path, misfit->message, passed_over ? "; this has no effect" : ""),
+        misfit->suggestion);
+    if (passed_over) {
+      findings_.AddWarning(std::move(problem));
+    } else {
+      findings_.Add(std::move(problem));
+    }
+  }
+
+  // Quotes make text of what is none.
+  std::optional<Misfit> StoreNode(const Option& option, const Node& node) {
+    const bool is_text = std::holds_alternative<std::string Settings::*>(option.member);
+    if (node.IsScalar() && (is_text || !node.quoted)) {
+      return StoreLoosely(option, node.scalar, settings_);
+    }
+    const std::string_view wanted =
+        is_text ? "text" : (option.IsSwitch() ? "true or false" : "a number");
+    const std::string what = node.IsScalar() ? "the text " + Quoted(node.scalar)
+                             : node.IsMap()  ? "a map"
+                                             : "a list";
+    return Misfit{.message = fmt::format("takes {}, not {}", wanted, what)};
+  }
+
+  // HAMi passes over such a key; what looks like one that is known is told.
+  void TellMistyped(const Node& key) {
+    if (std::ranges::count(kOfNodes, key.scalar) > 0) return;
+    std::vector<std::string> known(kOfNodes.begin(), kOfNodes.end());
+    for (const Option& option : Options()) {
+      if (!option.hami.empty()) known.emplace_back(option.hami);
+    }
+    const std::optional<std::string> meant = Closest(key.scalar, known);
+    if (!meant) return;
+    TellUnknown(key, fmt::format("unknown key {} in {} has no effect", Quoted(key.scalar), kNvidia),
+                *meant);
+  }
+
+  void TellUnknown(const Node& key, std::string message, std::string meant) {
+    findings_.AddWarning(
+        document_.ProblemAt(Reason::kConfigUnknownKey, key, std::move(message), std::move(meant)));
+  }
+
+  const Document& document_;
+  Settings& settings_;
+  SourcesByKey& sources_;
+  config::Findings findings_;
+  std::vector<std::string> left_;
+};
+
+}  // namespace
+
+bool IsDeviceConfig(const Document& document) {
+  const Node& root = document.root();
+  const Node* version = root.Find("version");
+  if (version != nullptr && version->scalar.starts_with("tessera")) return false;
+  return root.Find(kNvidia) != nullptr || std::ranges::any_of(kVendors, [&](std::string_view name) {
+           return root.Find(name) != nullptr;
+         });
+}
+
+DeviceConfig ReadDeviceConfig(const Document& document, Settings& settings, SourcesByKey& sources) {
+  return DeviceConfigReader(document, settings, sources).ReadAll();
+}
+
+}  // namespace tessera::scheduler

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/settings/load.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "scheduler/settings/device_config.h"
+#include "scheduler/settings/options.h"
+
+namespace tessera::scheduler {
+namespace {
+
+constexpr int64_t kDebugVerbosity = 5;
+
+void Append(std::vector<config::Problem>& all, const std::vector<config::Problem>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+void TakeFiles(Sources& sources, Loaded& loaded) {
+  if (sources.hami) {
+    const DeviceConfig read = ReadDeviceConfig(*sources.hami, loaded.settings, loaded.sources);
+    Append(loaded.errors, read.errors);
+    Append(loaded.warnings, read.warnings);
+    if (!read.left.empty()) {
+      loaded.notes.push_back(fmt::format("left to HAMi's scheduler: {} of {}",
+                                         Join(read.left, ", "), sources.hami->name()));
+    }
+  }
+  if (sources.own) {
+    ReadOwnFile(*sources.own, loaded.settings, loaded.sources);
+    Append(loaded.errors, sources.own->problems());
+  }
+}
+
+// From outside of files.
+void TakeText(const Option& option, const std::string& text, std::string origin, Loaded& loaded) {
+  const auto misfit = StoreLoosely(option, text, loaded.settings);
+  if (misfit) {
+    loaded.errors.push_back({.reason = misfit->reason,
+                             .origin = origin,
+                             .text = text,
+                             .message = fmt::format("{} {}", option.Name(), misfit->message),
+                             .suggestion = misfit->suggestion});
+  }
+  loaded.sources.insert_or_assign(option.Name(), std::move(origin));
+}
+
+void TakeEnvironment(const Sources& sources, Loaded& loaded) {
+  for (const Option& option : Options()) {
+    const auto found = sources.environment.find(std::string(option.variable));
+    if (option.variable.empty() || found == sources.environment.end()) continue;
+    // Empty is as good as unset.
+    if (found->second.empty()) continue;
+    TakeText(option, found->second, fmt::format("environment {}", option.variable), loaded);
+  }
+}
+
+void TakeFlags(const Sources& sources, Loaded& loaded) {
+  Append(loaded.errors, sources.line.errors);
+  for (const Option& option : Options()) {
+    const auto given = sources.line.given.find(&option);
+    if (given == sources.line.given.end()) continue;
+    TakeText(option, given->second, fmt::format("flag --{}", option.flag), loaded);
+  }
+  for (const std::string& flags : sources.line.without_effect) {
+    loaded.notes.push_back("without effect: " + flags);
+  }
+}
+
+// What depends on other settings.
+void Complete(Loaded& loaded) {
+  Settings& settings = loaded.settings;
+  settings.memory_factor = std::max<int64_t>(settings.memory_factor, 1);
+  if (settings.lease_name.empty() && !settings.scheduler_names.empty()) {
+    settings.lease_name = settings.scheduler_names.front();
+  }
+  if (settings.verbosity >= kDebugVerbosity) {
+    settings.log_level = "debug";
+    loaded.sources.insert_or_assign("log.level", "flag -v");
+  }
+}
+
+// Rules about more than one value.
+class Rules {
+ public:
+  explicit Rules(Loaded& loaded) : loaded_(loaded), settings_(loaded.settings) {}
+
+  void Check() {
+    if (settings_.scheduler_names.empty()) {
+      Tell(Reason::kConfigMissing, "schedulerNames", "needs a name at least");
+    }
+    if (settings_.device_policies.empty()) {
+      Tell(Reason::kConfigMissing, "policies.devices", "needs a policy at least");
+    }
+    if (settings_.certificate_file.empty() != settings_.key_file.empty()) {
+      const bool key_lacks = settings_.key_file.empty();
+      Tell(Reason::kConfigMissing, key_lacks ? "webhook.keyFile" : "webhook.certificateFile",
+           fmt::format("is needed with {}: name both, or neither",
+                       key_lacks ? "webhook.certificateFile" : "webhook.keyFile"));
+    }
+    if (settings_.slot_weight + settings_.core_weight + settings_.memory_weight == 0) {
+      Tell(Reason::kConfigBadValue, "policies.weights.slot",
+           "is 0 as are core and memory: one of "
+           "them must weigh something");
+    }
+    CheckNames();
+    CheckDoor();
+  }
+
+ private:
+  void CheckNames() {
+    const std::array<std::pair<std::string_view, const std::string*>, 5> names = {
+        {{"nvidia.count", &settings_.count_name},
+         {"nvidia.memory", &settings_.memory_name},
+         {"nvidia.percentage", &settings_.percentage_name},
+         {"nvidia.cores", &settings_.cores_name},
+         {"nvidia.priority", &settings_.priority_name}}};
+    for (size_t i = 0; i < names.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (*names[i].second != *names[j].second) continue;
+        Tell(Reason::kConfigDuplicate, names[i].first,
+             fmt::format("is {}, as {} is", config::Quoted(*names[i].second), names[j].first));
+      }
+    }
+  }
+
+  void CheckDoor() {
+    const std::string& address = settings_.extender_address;
+    if (address.starts_with("127.") || address.starts_with("[::1]")) return;
+    loaded_.warnings.push_back(
+        Problem(Reason::kConfigOpen, "extender.address",
+                fmt::format("is {}, which others than this pod may reach: they can bind pods to "
+                            "nodes and devices; 127.0.0.1:9444 is for this pod alone",
+                            config::Quoted(address))));
+  }
+
+  void Tell(Reason reason, std::string_view key, std::string_view message) {
+    loaded_.errors.push_back(Problem(reason, key, message));
+  }
+
+  config::Problem Problem(Reason reason, std::string_view key, std::string_view message) const {
+    const auto found = loaded_.sources.find(key);
+    return {.reason = reason,
+            .origin = found == loaded_.sources.end() ? "settings" : found->second,
+            .message = fmt::format("{} {}", key, message)};
+  }
+
+  Loaded& loaded_;
+  const Settings& settings_;
+};
+
+}  // namespace
+
+std::string Loaded::SourceOf(const Option& option) const {
+  const auto found = sources.find(option.Name());
+  return found == sources.end() ? "default" : found->second;
+}
+
+Loaded Load(Sources sources) {
+  Loaded loaded;
+  TakeFiles(sources, loaded);
+  TakeEnvironment(sources, loaded);
+  TakeFlags(sources, loaded);
+  // Of values that are wrong already, a rule would only confuse.
+  if (!loaded.ok()) return loaded;
+  Complete(loaded);
+  Rules(loaded).Check();
+  return loaded;
+}
+
+Sources SourcesOf(CommandLine line,
+                  const std::function<std::optional<std::string>(const std::string&)>& variable) {
+  Sources sources{.line = std::move(line)};
+  if (!sources.line.own_file.empty()) {
+    sources.own = config::Document::Read(sources.line.own_file);
+  }
+  if (!sources.line.hami_file.empty()) {
+    sources.hami = config::Document::Read(sources.line.hami_file);
+  }
+  for (const Option& option : Options()) {
+    if (option.variable.empty()) continue;
+    const std::string name(option.variable);
+    if (auto value = variable(name)) sources.environment.emplace(name, *std::move(value));
+  }
+  return sources;
+}
+
+}  // namespace tessera::scheduler
