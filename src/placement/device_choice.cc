@@ -90,9 +90,11 @@ class Chooser {
   const UsageByDevice& Own(Kind kind) const { return kind == Kind::kInit ? sidecars_ : lasting_; }
 
   DeviceUsage UsedOf(size_t i, Kind kind) const {
+    const std::string& id = devices_[i].capacity.device;
     DeviceUsage used = devices_[i].used;
-    const auto own = Own(kind).find(devices_[i].capacity.device);
-    return own == Own(kind).end() ? used : used += own->second;
+    if (const auto own = Own(kind).find(id); own != Own(kind).end()) used += own->second;
+    if (const auto own = slices_.find(id); own != slices_.end()) used += own->second;
+    return used;
   }
 
   // Notes what the device lacks, and of one that lacks nothing that there is room.
@@ -100,18 +102,18 @@ class Chooser {
     const CandidateDevice& device = devices_[i];
     const DeviceUsage used = UsedOf(i, container.kind);
     const Lack lack = LackOf(device, used, container.request);
+    if (lack != Lack::kNothing) return Note(lack, device.numa, 1);
     const RoomyDevice here{i, &device, ScoreOf(used, AllOf(device.capacity), demand_.weights)};
-    if (device.profiles.empty() || lack != Lack::kNothing) {
-      if (lack == Lack::kNothing) roomy.push_back(here);
-      return Note(lack, device.numa, 1);
+    size_t free = 1;
+    if (!device.profiles.empty()) {
+      const int64_t memory = container.request.MemoryOn(device.capacity.memory);
+      const auto count = static_cast<size_t>(container.request.count);
+      free = SlicesFor(device, used.slices, memory, count);
+      const size_t most = std::max(free, SlicesFor(device, 0, memory, count));
+      Note(Lack::kSlice, device.numa, most - free);
     }
-    const int64_t memory = container.request.MemoryOn(device.capacity.memory);
-    const auto count = static_cast<size_t>(container.request.count);
-    const size_t free = SlicesFor(device, used.slices, memory, count);
     roomy.insert(roomy.end(), free, here);
     Note(Lack::kNothing, device.numa, free);
-    const size_t most = std::max(free, SlicesFor(device, 0, memory, count));
-    Note(Lack::kSlice, device.numa, most - free);
   }
 
   void Note(Lack lack, int32_t numa, size_t times) {
@@ -132,16 +134,14 @@ class Chooser {
 
   PlacedContainer Take(const AskingContainer& container, const Roomy& picked) {
     PlacedContainer placed{.name = container.name, .kind = container.kind};
-    UsageByDevice slices;  // of this container
     for (const RoomyDevice& one : picked) {
       const DeviceCapacity& capacity = one.device->capacity;
       const int64_t memory = container.request.MemoryOn(capacity.memory);
       placed.parts.push_back({capacity.device, memory, container.request.cores});
       if (one.device->profiles.empty()) continue;
-      uint64_t& taken = slices[capacity.device].slices;
-      taken |= UsedOf(one.place, container.kind).slices;
+      const uint64_t taken = UsedOf(one.place, container.kind).slices;
       const Slice slice = *SmallestSlice(one.device->profiles, taken, memory);
-      taken |= BitsOf(slice.range);
+      slices_[capacity.device].slices |= BitsOf(slice.range);
       placed.parts.back() = {capacity.device, slice.memory, slice.cores};
       placed.slices.push_back({placed.parts.size() - 1, slice.profile, slice.range});
     }
@@ -157,6 +157,8 @@ class Chooser {
   std::span<const CandidateDevice> devices_;
   UsageByDevice sidecars_;  // so far
   UsageByDevice lasting_;   // sidecars and app containers
+  // All of the pod's: all are made before its first container starts, and stay until it ends.
+  UsageByDevice slices_;
   // Of the devices for the container that is looked at: of one that is divided in slices for each
   // that it could have.
   std::vector<Lack> lacks_;

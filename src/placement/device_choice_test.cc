@@ -243,6 +243,15 @@ TEST_F(SlicedDeviceTest, ALargerSliceIsTakenWhereTheSmallestHasNoPlace) {
             (std::vector<PlacedSlice>{{0, "quarter", {3, 1}}, {1, "half", {0, 2}}}));
 }
 
+TEST_F(SlicedDeviceTest, AnInitContainersSliceIsNoOthers) {
+  DeviceDemand demand = DemandOf({Asking("init", 1, 2000, Kind::kInit), Asking("main", 1, 2000)});
+  for (AskingContainer& container : demand.containers) container.request.cores = 0;
+  const auto placement = ChooseDevices(demand, devices_);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->front().slices, (std::vector<PlacedSlice>{{0, "quarter", {3, 1}}}));
+  EXPECT_EQ(placement->back().slices, (std::vector<PlacedSlice>{{0, "quarter", {2, 1}}}));
+}
+
 TEST_F(SlicedDeviceTest, RoomInPiecesIsNoSlice) {
   devices_[0].used = {2, 4000, 50, 0b1010};
   EXPECT_EQ(ChooseDevices(Want(1, 2500), devices_).error(),

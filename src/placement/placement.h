@@ -29,7 +29,7 @@ struct PlacedSlice {
 struct PlacedContainer {
   std::string name;
   kube::Container::Kind kind = kube::Container::Kind::kApp;
-  std::vector<Fraction> parts;
+  std::vector<Fraction> parts{};
   std::vector<PlacedSlice> slices{};
   bool operator==(const PlacedContainer&) const = default;
 };

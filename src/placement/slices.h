@@ -21,10 +21,10 @@ struct SliceRange {
 // A size in which parts can be had.
 struct SliceProfile {
   std::string name{};
-  int32_t memory = 0;              // MiB
-  int32_t cores = 0;               // percent of the device's compute time
-  int32_t slices = 0;              // of its compute time
-  std::vector<SliceRange> places;  // where there can be one, in the order in which they are taken
+  int32_t memory = 0;                // MiB
+  int32_t cores = 0;                 // percent of the device's compute time
+  int32_t slices = 0;                // of its compute time
+  std::vector<SliceRange> places{};  // where there can be one, in the order in which they are taken
   bool operator==(const SliceProfile&) const = default;
 };
 

@@ -159,6 +159,15 @@ TEST_F(ClusterTest, WhatABoundPodHasCountsOnceAndUntilItHasEnded) {
   EXPECT_EQ(NodeFor(Pod("third", 8000)), "a");
 }
 
+// As HAMi 2.10 writes it: nothing stands for the container that asks for nothing.
+TEST_F(ClusterTest, WhatAnAppContainerHasStaysWhenTheInitContainersHaveEnded) {
+  kube::Pod pod = Pod("first", 8000);
+  pod.containers.insert(pod.containers.begin(),
+                        {.name = "init", .kind = Kind::kInit, .succeeded = true});
+  cluster_.PutPod(Bound(pod, "a", "GPU-a,NVIDIA,8000,0:;"));
+  EXPECT_EQ(NodeFor(Pod("second", 1000)), "b");
+}
+
 TEST_F(ClusterTest, AnnotationsOfAPodThatIsNotBoundNeverCount) {
   kube::Pod pod = Pod("forged", 8000);
   pod.annotations[kAllocated] = "GPU-a,NVIDIA,8000,0:;";
