@@ -21,7 +21,7 @@ TEST(DeviceLackTest, PodsThatEndMakeRoomAtANumaNodeThatHasEnoughDevices) {
   EXPECT_TRUE(
       NumaMisfitOf(std::vector{kNothing, kMemory, kNothing}, std::vector{0, 0, 1}, 2).passes);
   EXPECT_FALSE(
-      NumaMisfitOf(std::vector{kNothing, kHealth, kNothing}, std::vector{0, 0, 1}, 2).passes);
+      NumaMisfitOf(std::vector{kNothing, kSize, kNothing}, std::vector{0, 0, 1}, 2).passes);
 }
 
 }  // namespace
