@@ -2,6 +2,7 @@
 #include "hami/device_selector.h"
 
 #include "base/text.h"
+#include "hami/names.h"
 
 namespace tessera::hami {
 
@@ -14,7 +15,9 @@ std::vector<std::string> ListIn(std::string_view text) {
 }
 
 DeviceSelector SelectorOf(const kube::Pod& pod, const Vendor& vendor) {
-  return {.types = ListIn(pod.Annotation(vendor.use_type)),
+  return {.family = std::string(vendor.word),
+          .modes = std::string(Trim(pod.Annotation(kUseMode))),
+          .types = ListIn(pod.Annotation(vendor.use_type)),
           .no_types = ListIn(pod.Annotation(vendor.no_use_type)),
           .ids = ListIn(pod.Annotation(vendor.use_id)),
           .no_ids = ListIn(pod.Annotation(vendor.no_use_id))};

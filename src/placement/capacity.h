@@ -18,14 +18,16 @@ namespace tessera {
 // Of one device.
 struct DeviceUsage {
   int64_t containers = 0;
-  int64_t memory = 0;  // MiB
-  int64_t cores = 0;   // percent
+  int64_t memory = 0;   // MiB
+  int64_t cores = 0;    // percent
+  uint64_t slices = 0;  // one bit each, of a device that is divided in them (slices.h)
   bool operator==(const DeviceUsage&) const = default;
 
   DeviceUsage& operator+=(const DeviceUsage& more) {
     containers += more.containers;
     memory += more.memory;
     cores += more.cores;
+    slices |= more.slices;
     return *this;
   }
 };

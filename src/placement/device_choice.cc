@@ -2,7 +2,6 @@
 #include "placement/device_choice.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/characters.h"
@@ -12,35 +11,60 @@ namespace tessera {
 namespace {
 
 using Kind = kube::Container::Kind;
+using Roomy = std::vector<RoomyDevice>;
 
-// In the order in which devices are looked at: the last that a device comes to is what it lacks.
-enum class Lack : uint8_t { kHealth, kCordon, kType, kId, kSlots, kMemory, kCores, kNothing };
-
-constexpr std::array kTexts = {
-    Misfit{"no healthy device is left", false},
-    Misfit{"the devices that it could have are cordoned", false},
-    Misfit{"no device is of a type that the pod wants", false},
-    Misfit{"no device is one that the pod wants by its id", false},
-    Misfit{"as many containers as devices may have are on them already", true},
-    Misfit{"devices have too little memory left", true},
-    Misfit{"devices have too little compute time left", true},
-};
-constexpr Misfit kTooFew{"the node has fewer devices than a container asks for", false};
+bool IsIn(std::string_view text, std::string_view part) {
+  return !std::ranges::search(text, part, {}, ToLower, ToLower).empty();
+}
 
 bool IsAnyIn(const std::vector<std::string>& parts, std::string_view text) {
-  return std::ranges::any_of(parts, [&](std::string_view part) {
-    return !std::ranges::search(text, part, {}, ToLower, ToLower).empty();
-  });
+  return std::ranges::any_of(parts, [&](std::string_view part) { return IsIn(text, part); });
 }
 
 bool IsOneOf(const std::vector<std::string>& ids, const std::string& id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
+// What the device is, whatever others have of it.
+Lack LackOf(const CandidateDevice& device, const DeviceSelector& selector) {
+  const std::string& id = device.capacity.device;
+  if (!device.healthy) return Lack::kHealth;
+  if (device.cordoned) return Lack::kCordon;
+  if (!selector.family.empty() && !IsIn(device.type, selector.family)) return Lack::kType;
+  if (!selector.types.empty() && !IsAnyIn(selector.types, device.type)) return Lack::kType;
+  if (IsAnyIn(selector.no_types, device.type)) return Lack::kType;
+  const bool divided =
+      selector.modes.empty() || selector.modes.find(device.mode) != std::string::npos;
+  if (!divided) return Lack::kMode;
+  if (!selector.ids.empty() && !IsOneOf(selector.ids, id)) return Lack::kId;
+  return IsOneOf(selector.no_ids, id) ? Lack::kId : Lack::kNothing;
+}
+
 // Who asks for all of the time shares with nobody, and nobody shares with him.
-bool HasCores(const DeviceCapacity& capacity, const DeviceUsage& used, int32_t cores) {
-  if (cores >= capacity.cores && used.containers > 0) return false;
-  return cores == 0 ? used.cores < capacity.cores : used.cores + cores <= capacity.cores;
+Lack LackOf(const DeviceCapacity& capacity, const DeviceUsage& used, const Request& request,
+            bool alone) {
+  const int64_t memory = request.MemoryOn(capacity.memory);
+  if (memory <= 0 || memory > capacity.memory) return Lack::kSize;
+  if (request.cores > capacity.cores) return Lack::kSize;
+  if (used.containers >= capacity.containers) return Lack::kContainers;
+  const bool all = request.cores == kAllCores && capacity.cores == kAllCores;
+  if ((alone || all) && used.containers > 0) return Lack::kAlone;
+  if (used.memory + memory > capacity.memory) return Lack::kMemory;
+  if (used.cores + request.cores > capacity.cores) return Lack::kCores;
+  const bool full = capacity.cores > 0 && used.cores >= capacity.cores;
+  return full && request.cores == 0 ? Lack::kCores : Lack::kNothing;
+}
+
+// How many slices of the device can be had, of those that `most` containers may want.
+size_t SlicesFor(const CandidateDevice& device, uint64_t taken, int64_t memory, size_t most) {
+  size_t slices = 0;
+  while (slices < most) {
+    const auto slice = SmallestSlice(device.profiles, taken, memory);
+    if (!slice) break;
+    taken |= BitsOf(slice->range);
+    ++slices;
+  }
+  return slices;
 }
 
 // One node's devices as the containers of one pod take them, one after the other.
@@ -49,31 +73,16 @@ class Chooser {
   Chooser(const DeviceDemand& demand, std::span<const CandidateDevice> devices)
       : demand_(demand), devices_(devices) {}
 
-  tl::expected<std::vector<Fraction>, Misfit> Choose(Kind kind, const Request& request) {
-    Lack last{};
-    std::vector<size_t> fit;
-    for (size_t i = 0; i < devices_.size(); ++i) {
-      const Lack lack = LackOf(i, kind, request);
-      if (lack == Lack::kNothing) {
-        fit.push_back(i);
-      } else {
-        last = std::max(last, lack);
-      }
-    }
-    const auto count = static_cast<size_t>(request.count);
-    if (fit.size() < count) {
-      if (devices_.size() < count) return tl::unexpected(kTooFew);
-      return tl::unexpected(kTexts[static_cast<size_t>(last)]);
-    }
-    std::ranges::sort(fit, [&](size_t a, size_t b) { return GoesBefore(a, b, kind); });
-    fit.resize(count);
-    std::vector<Fraction> parts;
-    for (const size_t i : fit) {
-      const DeviceCapacity& capacity = devices_[i].capacity;
-      parts.push_back({capacity.device, request.MemoryOn(capacity.memory), request.cores});
-    }
-    Take(kind, parts);
-    return parts;
+  tl::expected<PlacedContainer, Misfit> Choose(const AskingContainer& container) {
+    const auto count = static_cast<size_t>(container.request.count);
+    lacks_.clear();
+    numas_.clear();
+    Roomy roomy;
+    for (size_t i = 0; i < devices_.size(); ++i) LookAt(i, container, roomy);
+    if (roomy.size() < count) return tl::unexpected(MisfitOf(std::move(lacks_), count));
+    const auto picked = PickDevices(demand_.policy, count, std::move(roomy));
+    if (!picked) return tl::unexpected(NumaMisfitOf(lacks_, numas_, count));
+    return Take(container, *picked);
   }
 
  private:
@@ -81,69 +90,82 @@ class Chooser {
   const UsageByDevice& Own(Kind kind) const { return kind == Kind::kInit ? sidecars_ : lasting_; }
 
   DeviceUsage UsedOf(size_t i, Kind kind) const {
+    const std::string& id = devices_[i].capacity.device;
     DeviceUsage used = devices_[i].used;
-    const auto own = Own(kind).find(devices_[i].capacity.device);
-    return own == Own(kind).end() ? used : used += own->second;
+    if (const auto own = Own(kind).find(id); own != Own(kind).end()) used += own->second;
+    if (const auto own = slices_.find(id); own != slices_.end()) used += own->second;
+    return used;
   }
 
-  Lack LackOf(size_t i, Kind kind, const Request& request) const {
+  // Notes what the device lacks, and of one that lacks nothing that there is room.
+  void LookAt(size_t i, const AskingContainer& container, Roomy& roomy) {
     const CandidateDevice& device = devices_[i];
-    const DeviceCapacity& capacity = device.capacity;
-    const DeviceSelector& selector = demand_.selector;
-    if (!device.healthy) return Lack::kHealth;
-    if (device.cordoned) return Lack::kCordon;
-    if (!selector.types.empty() && !IsAnyIn(selector.types, device.type)) return Lack::kType;
-    if (IsAnyIn(selector.no_types, device.type)) return Lack::kType;
-    if (!selector.ids.empty() && !IsOneOf(selector.ids, capacity.device)) return Lack::kId;
-    if (IsOneOf(selector.no_ids, capacity.device)) return Lack::kId;
-    const DeviceUsage used = UsedOf(i, kind);
-    if (used.containers >= capacity.containers) return Lack::kSlots;
-    const int64_t memory = request.MemoryOn(capacity.memory);
-    if (memory <= 0 || used.memory + memory > capacity.memory) return Lack::kMemory;
-    return HasCores(capacity, used, request.cores) ? Lack::kNothing : Lack::kCores;
-  }
-
-  double FullnessOf(size_t i, Kind kind) const {
-    return tessera::FullnessOf(UsedOf(i, kind), AllOf(devices_[i].capacity));
-  }
-
-  bool GoesBefore(size_t a, size_t b, Kind kind) const {
-    const double fullness[] = {FullnessOf(a, kind), FullnessOf(b, kind)};
-    if (fullness[0] != fullness[1]) {
-      return demand_.policy == DevicePolicy::kBinpack ? fullness[0] > fullness[1]
-                                                      : fullness[0] < fullness[1];
+    const DeviceUsage used = UsedOf(i, container.kind);
+    const Lack lack = LackOf(device, used, container.request);
+    if (lack != Lack::kNothing) return Note(lack, device.numa, 1);
+    const RoomyDevice here{i, &device, ScoreOf(used, AllOf(device.capacity), demand_.weights)};
+    size_t free = 1;
+    if (!device.profiles.empty()) {
+      const int64_t memory = container.request.MemoryOn(device.capacity.memory);
+      const auto count = static_cast<size_t>(container.request.count);
+      free = SlicesFor(device, used.slices, memory, count);
+      const size_t most = std::max(free, SlicesFor(device, 0, memory, count));
+      Note(Lack::kSlice, device.numa, most - free);
     }
-    if (devices_[a].numa != devices_[b].numa) return devices_[a].numa > devices_[b].numa;
-    return a > b;
+    roomy.insert(roomy.end(), free, here);
+    Note(Lack::kNothing, device.numa, free);
   }
 
-  void Take(Kind kind, const std::vector<Fraction>& parts) {
-    if (kind == Kind::kInit) return;
-    for (const auto& [device, usage] : UsageOf(parts)) {
+  void Note(Lack lack, int32_t numa, size_t times) {
+    lacks_.insert(lacks_.end(), times, lack);
+    numas_.insert(numas_.end(), times, numa);
+  }
+
+  Lack LackOf(const CandidateDevice& device, const DeviceUsage& used,
+              const Request& request) const {
+    if (const Lack lack = tessera::LackOf(device, demand_.selector); lack != Lack::kNothing) {
+      return lack;
+    }
+    const int64_t memory = request.MemoryOn(device.capacity.memory);
+    if (!device.profiles.empty() && !SmallestSlice(device.profiles, 0, memory)) return Lack::kSize;
+    if (device.unclear) return Lack::kUnclear;
+    return tessera::LackOf(device.capacity, used, request, demand_.policy.alone);
+  }
+
+  PlacedContainer Take(const AskingContainer& container, const Roomy& picked) {
+    PlacedContainer placed{.name = container.name, .kind = container.kind};
+    for (const RoomyDevice& one : picked) {
+      const DeviceCapacity& capacity = one.device->capacity;
+      const int64_t memory = container.request.MemoryOn(capacity.memory);
+      placed.parts.push_back({capacity.device, memory, container.request.cores});
+      if (one.device->profiles.empty()) continue;
+      const uint64_t taken = UsedOf(one.place, container.kind).slices;
+      const Slice slice = *SmallestSlice(one.device->profiles, taken, memory);
+      slices_[capacity.device].slices |= BitsOf(slice.range);
+      placed.parts.back() = {capacity.device, slice.memory, slice.cores};
+      placed.slices.push_back({placed.parts.size() - 1, slice.profile, slice.range});
+    }
+    if (container.kind == Kind::kInit) return placed;
+    for (const auto& [device, usage] : UsageOf(placed)) {
       lasting_[device] += usage;
-      if (kind == Kind::kSidecar) sidecars_[device] += usage;
+      if (container.kind == Kind::kSidecar) sidecars_[device] += usage;
     }
+    return placed;
   }
 
   const DeviceDemand& demand_;
   std::span<const CandidateDevice> devices_;
   UsageByDevice sidecars_;  // so far
   UsageByDevice lasting_;   // sidecars and app containers
+  // All of the pod's: all are made before its first container starts, and stay until it ends.
+  UsageByDevice slices_;
+  // Of the devices for the container that is looked at: of one that is divided in slices for each
+  // that it could have.
+  std::vector<Lack> lacks_;
+  std::vector<int32_t> numas_;
 };
 
 }  // namespace
-
-double FullnessOf(const DeviceUsage& used, const DeviceUsage& all) {
-  const auto part = [](int64_t of, int64_t whole) {
-    return whole == 0 ? 0 : static_cast<double>(of) / static_cast<double>(whole);
-  };
-  return part(used.containers, all.containers) + part(used.cores, all.cores) +
-         part(used.memory, all.memory);
-}
-
-DeviceUsage AllOf(const DeviceCapacity& capacity) {
-  return {capacity.containers, capacity.memory, capacity.cores};
-}
 
 Result<std::vector<AskingContainer>> AskingContainersOf(const kube::Pod& pod,
                                                         const RequestRules& rules) {
@@ -161,9 +183,9 @@ tl::expected<PodPlacement, Misfit> ChooseDevices(const DeviceDemand& demand,
   Chooser chooser(demand, devices);
   PodPlacement placement;
   for (const AskingContainer& container : demand.containers) {
-    auto parts = chooser.Choose(container.kind, container.request);
-    if (!parts) return tl::unexpected(parts.error());
-    placement.push_back({container.name, container.kind, *std::move(parts)});
+    auto placed = chooser.Choose(container);
+    if (!placed) return tl::unexpected(placed.error());
+    placement.push_back(*std::move(placed));
   }
   return placement;
 }

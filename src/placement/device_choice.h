@@ -6,54 +6,27 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "kube/objects/pod.h"
-#include "placement/capacity.h"
+#include "placement/candidate_device.h"
+#include "placement/device_lack.h"
+#include "placement/device_policy.h"
 #include "placement/placement.h"
 #include "placement/requests.h"
 
 namespace tessera {
 
-// A device of the node, and what other pods have of it.
-struct CandidateDevice {
-  DeviceCapacity capacity{};
-  DeviceUsage used{};
-  std::string type{};  // its model
-  int32_t numa = 0;
-  bool healthy = true;
-  bool cordoned = false;
-};
-
-// How much of all is used, of containers, memory and time together: 0 to 3.
-double FullnessOf(const DeviceUsage& used, const DeviceUsage& all);
-// All of a device, as something that is used.
-DeviceUsage AllOf(const DeviceCapacity& capacity);
-
-// Which of the devices that have room goes first.
-enum class DevicePolicy : uint8_t {
-  kBinpack,  // the fullest, of equals the one of the highest NUMA node
-  kSpread,   // the emptiest, of equals likewise
-};
-
-// Which devices a pod's user wants at all. Empty: any. A type is wanted whose name has the text in
-// it, in any case of letters; an id is wanted as it is.
+// Which devices a pod can have, and which its user wants at all. Empty: any. A type is wanted whose
+// name has the text in it, in any case of letters; an id is wanted as it is.
 struct DeviceSelector {
+  std::string family{};  // that all types have in them
+  std::string modes{};   // that has the device's mode in it
   std::vector<std::string> types{};
   std::vector<std::string> no_types{};
   std::vector<std::string> ids{};
   std::vector<std::string> no_ids{};
-};
-
-// Why a node cannot have the pod. The texts are the same for all nodes that lack the same: they are
-// counted by them.
-struct Misfit {
-  std::string_view why;
-  // Pods that end may change that.
-  bool passes = false;
-  bool operator==(const Misfit&) const = default;
 };
 
 // A container that asks for devices.
@@ -67,7 +40,8 @@ struct AskingContainer {
 struct DeviceDemand {
   std::vector<AskingContainer> containers{};  // in the pod's order
   DeviceSelector selector{};
-  DevicePolicy policy = DevicePolicy::kSpread;
+  DevicePolicy policy{};
+  ScoreWeights weights{};
 };
 
 // kBadSize where it cannot be read what a container asks for.

@@ -47,7 +47,7 @@ TEST_F(DeviceChoiceTest, SpreadTakesTheEmptiestDeviceWithRoom) {
 TEST_F(DeviceChoiceTest, BinpackTakesTheFullestDeviceWithRoom) {
   devices_[0].used = {1, 1000, 10};
   DeviceDemand demand = DemandOf({Asking("main", 1, 3000)});
-  demand.policy = DevicePolicy::kBinpack;
+  demand.policy.keys = {FullestFirst};
   EXPECT_EQ(Choose(demand), On("main", kFirst, 3000));
 }
 
@@ -86,10 +86,64 @@ TEST_F(DeviceChoiceTest, WhoWantsAllOfTheTimeSharesWithNobody) {
   DeviceDemand demand = DemandOf({Asking("main", 1, 1000)});
   demand.containers[0].request.cores = 100;
   devices_[0].used = {1, 100, 0};
-  EXPECT_EQ(Choose(demand), "devices have too little compute time left");
+  EXPECT_EQ(Choose(demand), "a container wants devices alone, and others are on them");
+  devices_[0].capacity.cores = 200;  // of which 100 percent are a part
+  EXPECT_EQ(Choose(demand), "main: " + std::string(kFirst) + "=1000:100;");
+  devices_[0].capacity.cores = 100;
   demand.containers[0].request.cores = 0;
   devices_[0].used = {1, 100, 100};
   EXPECT_EQ(Choose(demand), "devices have too little compute time left");
+}
+
+TEST_F(DeviceChoiceTest, ADeviceWithoutComputeTimeIsFullOfItForThoseAloneThatAskForSome) {
+  devices_.pop_back();
+  devices_[0].capacity.cores = 0;
+  DeviceDemand demand = DemandOf({Asking("main", 1, 1000)});
+  EXPECT_EQ(Choose(demand), "devices have less in all than a container asks for");
+  demand.containers[0].request.cores = 0;
+  devices_[0].used = {1, 100, 0};
+  EXPECT_EQ(Choose(demand), "main: " + std::string(kFirst) + "=1000:0;");
+}
+
+TEST_F(DeviceChoiceTest, AShareInPercentIsOfEachDevicesOwnMemory) {
+  devices_[1].capacity.memory = 16000;
+  DeviceDemand demand = DemandOf({Asking("main", 2, 0)});
+  demand.containers[0].request.percentage = 50;
+  EXPECT_EQ(Choose(demand), fmt::format("main: {}=8000:30,{}=4000:30;", kSecond, kFirst));
+}
+
+TEST_F(DeviceChoiceTest, ACountAloneIsAllOfTheMemory) {
+  devices_[0].used = {1, 1, 0};
+  EXPECT_EQ(Choose(DemandOf({Asking("main", 1, 0)})), On("main", kSecond, 8000));
+  EXPECT_EQ(Choose(DemandOf({Asking("main", 2, 0)})), "devices have too little memory left");
+}
+
+TEST_F(DeviceChoiceTest, WhoWantsADeviceAloneSharesNotEvenWithItsOwnPod) {
+  DeviceDemand demand = DemandOf({Asking("a", 1, 1000), Asking("b", 1, 1000)});
+  demand.policy = {.keys = {HighestNumaFirst}, .alone = true};
+  EXPECT_EQ(Choose(demand), On("a", kSecond, 1000) + On("b", kFirst, 1000));
+  devices_[0].used = {1, 0, 0};
+  EXPECT_EQ(Choose(demand), "a container wants devices alone, and others are on them");
+}
+
+TEST_F(DeviceChoiceTest, DevicesOfOneNumaNodeAreAskedForAsThat) {
+  devices_[1].numa = 1;
+  DeviceDemand demand = DemandOf({Asking("main", 2, 1000)});
+  demand.policy.one_numa = true;
+  EXPECT_EQ(ChooseDevices(demand, devices_).error(),
+            (Misfit{"no NUMA node has as many devices as a container wants at one", false}));
+  devices_.push_back(devices_[0]);
+  devices_[2].capacity.device = "GPU-2";
+  devices_[2].used.containers = 10;
+  EXPECT_EQ(ChooseDevices(demand, devices_).error(),
+            (Misfit{"the devices with room are not at one NUMA node", true}));
+  devices_[2].used.containers = 9;
+  EXPECT_EQ(Choose(demand), fmt::format("main: {}=1000:30,GPU-2=1000:30;", kFirst));
+}
+
+TEST_F(DeviceChoiceTest, MoreThanADeviceHasInAllDoesNotPass) {
+  EXPECT_EQ(ChooseDevices(DemandOf({Asking("main", 1, 8001)}), devices_).error(),
+            (Misfit{"devices have less in all than a container asks for", false}));
 }
 
 TEST_F(DeviceChoiceTest, WhatADeviceLacksLastIsSaid) {
@@ -111,7 +165,7 @@ TEST_F(DeviceChoiceTest, OnlyLackOfRoomPassesWhenPodsEnd) {
             (Misfit{"devices have too little memory left", true}));
   devices_[0].healthy = devices_[1].healthy = false;
   EXPECT_EQ(ChooseDevices(DemandOf({Asking("main", 1, 1000)}), devices_).error(),
-            (Misfit{"no healthy device is left", false}));
+            (Misfit{"too few devices are healthy", false}));
 }
 
 TEST_F(DeviceChoiceTest, TypesAreWantedByAnyPartOfTheirName) {
@@ -120,7 +174,7 @@ TEST_F(DeviceChoiceTest, TypesAreWantedByAnyPartOfTheirName) {
   demand.selector.types = {"tesla"};
   EXPECT_EQ(Choose(demand), On("main", kFirst, 1000));
   demand.selector = {.no_types = {"a100", "P4"}};
-  EXPECT_EQ(Choose(demand), "no device is of a type that the pod wants");
+  EXPECT_EQ(Choose(demand), "too few devices are of a type that the pod wants");
 }
 
 TEST_F(DeviceChoiceTest, IdsAreWantedAsTheyAre) {
@@ -128,7 +182,89 @@ TEST_F(DeviceChoiceTest, IdsAreWantedAsTheyAre) {
   demand.selector.ids = {kFirst};
   EXPECT_EQ(Choose(demand), On("main", kFirst, 1000));
   demand.selector.no_ids = {kFirst};
-  EXPECT_EQ(Choose(demand), "no device is one that the pod wants by its id");
+  EXPECT_EQ(Choose(demand), "too few devices are ones that the pod wants by their ids");
+}
+
+TEST_F(DeviceChoiceTest, ADeviceHasTheFamilysNameInItsTypeAndAModeThatIsWanted) {
+  devices_[0].mode = "core";
+  devices_[1].mode = "slices";
+  DeviceDemand demand = DemandOf({Asking("main", 1, 1000)});
+  demand.selector = {.family = "nvidia", .modes = "core,other"};
+  EXPECT_EQ(Choose(demand), On("main", kFirst, 1000));
+  demand.selector.modes = "other";
+  EXPECT_EQ(Choose(demand), "too few devices are divided in the way that the pod wants");
+  devices_[0].mode = "";  // not said: any
+  EXPECT_EQ(Choose(demand), On("main", kFirst, 1000));
+  demand.selector.family = "Ascend";
+  EXPECT_EQ(Choose(demand), "too few devices are of a type that the pod wants");
+}
+
+// A device of four slices, in parts of one or two.
+class SlicedDeviceTest : public DeviceChoiceTest {
+ protected:
+  SlicedDeviceTest() {
+    devices_.pop_back();
+    devices_[0].profiles = {
+        {.name = "half", .memory = 4000, .cores = 50, .slices = 2, .places = {{0, 2}, {2, 2}}},
+        {.name = "quarter",
+         .memory = 2000,
+         .cores = 25,
+         .slices = 1,
+         .places = {{3, 1}, {2, 1}, {1, 1}, {0, 1}}}};
+  }
+  static DeviceDemand Want(int count, int memory) {
+    DeviceDemand demand = DemandOf({Asking("main", count, memory)});
+    demand.containers[0].request.cores = 0;
+    return demand;
+  }
+};
+
+TEST_F(SlicedDeviceTest, AContainerGetsTheSmallestSliceThatIsLargeEnough) {
+  const auto placement = ChooseDevices(Want(1, 1500), devices_);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->front().parts, (std::vector<Fraction>{{kFirst, 2000, 25}}));
+  EXPECT_EQ(placement->front().slices, (std::vector<PlacedSlice>{{0, "quarter", {3, 1}}}));
+  EXPECT_EQ(UsageOf(placement->front()), (UsageByDevice{{kFirst, {1, 2000, 25, 0b1000}}}));
+}
+
+TEST_F(SlicedDeviceTest, SeveralSlicesOfOneDeviceDoNotOverlapWhatIsTaken) {
+  devices_[0].used = {1, 2000, 25, 0b0010};
+  const auto placement = ChooseDevices(Want(2, 2000), devices_);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->front().slices,
+            (std::vector<PlacedSlice>{{0, "quarter", {3, 1}}, {1, "quarter", {2, 1}}}));
+}
+
+TEST_F(SlicedDeviceTest, ALargerSliceIsTakenWhereTheSmallestHasNoPlace) {
+  devices_[0].profiles[1].places = {{3, 1}};
+  const auto placement = ChooseDevices(Want(2, 2000), devices_);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->front().slices,
+            (std::vector<PlacedSlice>{{0, "quarter", {3, 1}}, {1, "half", {0, 2}}}));
+}
+
+TEST_F(SlicedDeviceTest, AnInitContainersSliceIsNoOthers) {
+  DeviceDemand demand = DemandOf({Asking("init", 1, 2000, Kind::kInit), Asking("main", 1, 2000)});
+  for (AskingContainer& container : demand.containers) container.request.cores = 0;
+  const auto placement = ChooseDevices(demand, devices_);
+  ASSERT_TRUE(placement);
+  EXPECT_EQ(placement->front().slices, (std::vector<PlacedSlice>{{0, "quarter", {3, 1}}}));
+  EXPECT_EQ(placement->back().slices, (std::vector<PlacedSlice>{{0, "quarter", {2, 1}}}));
+}
+
+TEST_F(SlicedDeviceTest, RoomInPiecesIsNoSlice) {
+  devices_[0].used = {2, 4000, 50, 0b1010};
+  EXPECT_EQ(ChooseDevices(Want(1, 2500), devices_).error(),
+            (Misfit{"devices have no slice left that is large enough", true}));
+  EXPECT_EQ(ChooseDevices(Want(1, 4001), devices_).error(),
+            (Misfit{"devices have less in all than a container asks for", false}));
+  EXPECT_EQ(ChooseDevices(Want(5, 2000), devices_).error(),
+            (Misfit{"the node has fewer devices than a container asks for", false}));
+}
+
+TEST_F(SlicedDeviceTest, NothingIsHadOfADeviceOfWhichNobodyKnowsWhatIsTaken) {
+  devices_[0].unclear = true;
+  EXPECT_EQ(Choose(Want(1, 2000)), "it is not known what pods have of the devices");
 }
 
 TEST_F(DeviceChoiceTest, ASizeThatCannotBeReadIsNoRequest) {

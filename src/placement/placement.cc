@@ -58,7 +58,7 @@ DeviceUsage Sum(DeviceUsage a, const DeviceUsage& b) {
 
 DeviceUsage Largest(const DeviceUsage& a, const DeviceUsage& b) {
   return {std::max(a.containers, b.containers), std::max(a.memory, b.memory),
-          std::max(a.cores, b.cores)};
+          std::max(a.cores, b.cores), a.slices | b.slices};
 }
 
 // Of one device, container by container.
@@ -139,6 +139,14 @@ bool HasEnded(const kube::Pod& pod, std::string_view container) {
          found->succeeded;
 }
 
+UsageByDevice UsageOf(const PlacedContainer& container) {
+  UsageByDevice usage = UsageOf(container.parts);
+  for (const PlacedSlice& slice : container.slices) {
+    usage[container.parts[slice.part].device].slices |= BitsOf(slice.range);
+  }
+  return usage;
+}
+
 UsageByDevice UsageOfPlacement(const PodPlacement& placement, const kube::Pod* pod) {
   // As kubelet admits them.
   std::vector<const PlacedContainer*> by_start;
@@ -150,7 +158,7 @@ UsageByDevice UsageOfPlacement(const PodPlacement& placement, const kube::Pod* p
   });
   std::map<std::string, Phases> phases;
   for (const PlacedContainer* container : by_start) {
-    for (const auto& [device, usage] : UsageOf(container->parts)) {
+    for (const auto& [device, usage] : UsageOf(*container)) {
       phases[device].Add(container->kind, usage);
     }
   }

@@ -14,13 +14,23 @@
 #include "kube/objects/pod.h"
 #include "placement/capacity.h"
 #include "placement/requests.h"
+#include "placement/slices.h"
 
 namespace tessera {
+
+// The slice that a part of a container is, of a device that is divided in them.
+struct PlacedSlice {
+  size_t part = 0;  // its place among the container's parts
+  std::string profile{};
+  SliceRange range{};
+  bool operator==(const PlacedSlice&) const = default;
+};
 
 struct PlacedContainer {
   std::string name;
   kube::Container::Kind kind = kube::Container::Kind::kApp;
-  std::vector<Fraction> parts;
+  std::vector<Fraction> parts{};
+  std::vector<PlacedSlice> slices{};
   bool operator==(const PlacedContainer&) const = default;
 };
 // Of all containers of a pod that ask, in the order of its specification.
@@ -42,6 +52,8 @@ Result<PodPlacement> FitPlacement(const kube::Pod& pod, const RequestRules& rule
 std::string ShortfallOf(const kube::Pod& pod, const RequestRules& rules,
                         std::span<const DeviceCapacity> capacities, const PlacedContainer& placed);
 
+// What the container has of each device while it runs.
+UsageByDevice UsageOf(const PlacedContainer& container);
 // Whether the container will not run again, by what the API server was last known to say.
 bool HasEnded(const kube::Pod& pod, std::string_view container);
 // What the pod takes of each device as long as it lives: the larger of what its init containers

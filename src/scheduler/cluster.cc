@@ -6,11 +6,14 @@
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/text.h"
 #include "hami/device_selector.h"
+#include "hami/mig_slices.h"
 #include "hami/names.h"
-#include "hami/node_register.h"
+#include "hami/node_devices.h"
 #include "hami/pod_devices.h"
 #include "hami/pod_placement.h"
+#include "hami/policies.h"
 #include "placement/agent_mark.h"
 
 namespace tessera::scheduler {
@@ -30,8 +33,8 @@ int64_t LeastFree(const DeviceDemand& demand) {
 }
 
 // What the pod has by its annotation, whatever the node has registered since.
-Result<PodPlacement> AllocatedTo(const kube::Pod& pod, const hami::Vendor& vendor,
-                                 const RequestRules& rules) {
+Result<UsageByDevice> TakenBy(const kube::Pod& pod, const hami::Vendor& vendor,
+                              const RequestRules& rules) {
   if (!pod.excess.empty()) return Fail(Reason::kBadDecision, "{}", pod.excess);
   const auto allocated = TRY(hami::DecodePodDevices(pod.Annotation(vendor.pod_allocated)));
   const auto entries = TRY(hami::EntriesByContainer(pod.containers, rules, vendor, allocated));
@@ -41,13 +44,15 @@ Result<PodPlacement> AllocatedTo(const kube::Pod& pod, const hami::Vendor& vendo
     placement.push_back(
         {pod.containers[i].name, pod.containers[i].kind, hami::PartsOf(entries[i])});
   }
-  return placement;
+  UsageByDevice usage = UsageOfPlacement(placement, &pod);
+  TRY(hami::AddSlices(pod.Annotation(hami::kPodMigAllocations), usage));
+  return usage;
 }
 
 }  // namespace
 
 Cluster::Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies)
-    : vendor_(vendor), rules_(std::move(rules)), policies_(policies) {}
+    : vendor_(vendor), rules_(std::move(rules)), policies_(std::move(policies)) {}
 
 kube::PodFields Cluster::PodFields() const {
   const std::vector<std::string> resources{rules_.count_name, rules_.memory_name,
@@ -59,8 +64,8 @@ kube::PodFields Cluster::PodFields() const {
 
 kube::ClusterNodeFields Cluster::NodeFields() const {
   return {.annotation = [vendor = &vendor_](std::string_view key) {
-    return key == vendor->node_register || key == hami::kNodeCordon || key == hami::kNodeLock ||
-           key == kAgentMark;
+    return key == vendor->node_register || key == vendor->node_score || key == hami::kNodeCordon ||
+           key == hami::kNodeLock || key == kAgentMark;
   }};
 }
 
@@ -70,22 +75,13 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
   state.unreadable = !node.excess.empty();
   const auto text = node.annotations.find(vendor_.node_register);
   if (text != node.annotations.end()) {
-    auto devices = hami::DecodeRegister(text->second, vendor_);
+    auto devices = hami::NodeDevicesOf(node.annotations, vendor_);
     if (!devices) {
       state.unreadable = true;
       log::Warn("a node's devices cannot be read: it gets no pods", devices.error(),
                 {{"node", node.name}});
     }
-    for (const hami::RegisteredDevice& device :
-         devices.value_or(std::vector<hami::RegisteredDevice>{})) {
-      state.devices.push_back({.capacity = {.device = device.id,
-                                            .containers = device.count,
-                                            .memory = device.devmem,
-                                            .cores = device.devcore},
-                               .type = device.type,
-                               .numa = device.numa,
-                               .healthy = device.health});
-    }
+    state.devices = std::move(devices).value_or(std::vector<CandidateDevice>());
   }
   const auto mark = node.annotations.find(kAgentMark);
   state.late_bound = mark != node.annotations.end() && ReadAgentMark(mark->second).late_bound;
@@ -121,15 +117,15 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
   Release(pod->uid);
   if (pod->HasEnded() || !hami::IsPlaced(*pod, vendor_)) return;
   NodeState& node = nodes_[pod->node];
-  const auto placement = AllocatedTo(*pod, vendor_, rules_);
-  if (!placement) {
+  auto usage = TakenBy(*pod, vendor_, rules_);
+  if (!usage) {
     log::Warn("a pod's devices cannot be read: its node gets no pods until it has ended",
-              placement.error(), {{"pod", pod->FullName()}, {"node", pod->node}});
+              usage.error(), {{"pod", pod->FullName()}, {"node", pod->node}});
     node.unread.insert(pod->uid);
     node_of_[pod->uid] = pod->node;
     return;
   }
-  Take(pod->uid, pod->node, UsageOfPlacement(*placement, pod.get()));
+  Take(pod->uid, pod->node, *std::move(usage));
 }
 
 void Cluster::RemovePod(const kube::Pod& pod) {
@@ -154,7 +150,7 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   const bool spreads = NodePolicyOf(call.pod) == NodePolicy::kSpread;
   const int64_t least = LeastFree(*demand);
   const std::string* best = nullptr;
-  double fullness = 0;  // of the best
+  float fullness = 0;  // of the best
   PodPlacement placement;
   for (const std::string& name : call.nodes) {
     // Of thousands of nodes, those alone are looked into that would be better and may have room.
@@ -251,6 +247,9 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
   };
   set(vendor_.pod_allocated, allocated);
   set(vendor_.pod_to_allocate, allocated);
+  const std::string slices =
+      hami::EncodeMigAllocations(hami::MigAllocationsOf(hold->second.placement));
+  if (!slices.empty()) set(hami::kPodMigAllocations, slices);
   set(hami::kPodNode, call.node);
   set(hami::kPodTime, seconds);
   set(hami::kPodBindPhase, std::string(hami::kPhaseAllocating));
@@ -288,15 +287,18 @@ void Cluster::DropHoldsBefore(Steady then) {
 
 Result<DeviceDemand> Cluster::DemandOf(const kube::Pod& pod) const {
   const std::string_view policy = pod.Annotation(hami::kGpuPolicy);
-  return DeviceDemand{.containers = TRY(AskingContainersOf(pod, rules_)),
-                      .selector = hami::SelectorOf(pod, vendor_),
-                      .policy = policy == "binpack"  ? DevicePolicy::kBinpack
-                                : policy == "spread" ? DevicePolicy::kSpread
-                                                     : policies_.device};
+  const auto weights = pod.annotations.find(hami::kScoringWeights);
+  const bool weighed = weights != pod.annotations.end();
+  return DeviceDemand{
+      .containers = TRY(AskingContainersOf(pod, rules_)),
+      .selector = hami::SelectorOf(pod, vendor_),
+      .policy = hami::DevicePolicyOf(policy.empty() ? std::string_view(policies_.device) : policy,
+                                     hami::WantsOneNuma(pod)),
+      .weights = weighed ? TRY(hami::ScoreWeightsOf(weights->second)) : policies_.weights};
 }
 
 NodePolicy Cluster::NodePolicyOf(const kube::Pod& pod) const {
-  const std::string_view policy = pod.Annotation(hami::kNodePolicy);
+  const std::string_view policy = Trim(pod.Annotation(hami::kNodePolicy));
   if (policy.empty()) return policies_.node;
   return policy == "spread" ? NodePolicy::kSpread : NodePolicy::kBinpack;
 }
@@ -348,20 +350,31 @@ void Cluster::ForgetEmpty(const std::string& name) {
 }
 
 void Cluster::Recount(NodeState& node) {
-  UsageByDevice sum;
+  struct Sum {
+    DeviceUsage used{};
+    bool sliced = false;    // by a pod that has slices of it
+    bool unsliced = false;  // by one that has it as if there were none
+  };
+  std::map<std::string_view, Sum> sums;
   for (const auto& [uid, usage] : node.taken) {
-    for (const auto& [device, taken] : usage) sum[device] += taken;
+    for (const auto& [device, taken] : usage) {
+      Sum& sum = sums[device];
+      sum.used += taken;
+      (taken.slices == 0 ? sum.unsliced : sum.sliced) = true;
+    }
   }
   DeviceUsage used;
   DeviceUsage all;
   node.most_free = 0;
   for (CandidateDevice& device : node.devices) {
-    device.used = sum[device.capacity.device];
+    const Sum& sum = sums[device.capacity.device];
+    device.used = sum.used;
+    device.unclear = device.profiles.empty() ? sum.sliced : sum.unsliced;
     used += device.used;
     all += AllOf(device.capacity);
     node.most_free = std::max(node.most_free, device.capacity.memory - device.used.memory);
   }
-  node.fullness = FullnessOf(used, all);
+  node.fullness = ScoreOf(used, all);
 }
 
 }  // namespace tessera::scheduler

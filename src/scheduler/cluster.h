@@ -30,7 +30,8 @@ enum class NodePolicy : uint8_t {
 
 struct Policies {
   NodePolicy node = NodePolicy::kBinpack;
-  DevicePolicy device = DevicePolicy::kSpread;
+  std::string device = "spread";  // names of hami/policies.h
+  ScoreWeights weights{};
 };
 
 class Cluster {
@@ -83,7 +84,7 @@ class Cluster {
     bool unreadable = false;                     // its registration
     bool late_bound = false;                     // its agent's grants
     std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
-    double fullness = 0;           // how much of its devices is taken
+    float fullness = 0;            // how much of its devices is taken
     int64_t most_free = 0;         // MiB of the device that has most left
   };
   struct Hold {

@@ -159,6 +159,15 @@ TEST_F(ClusterTest, WhatABoundPodHasCountsOnceAndUntilItHasEnded) {
   EXPECT_EQ(NodeFor(Pod("third", 8000)), "a");
 }
 
+// As HAMi 2.10 writes it: nothing stands for the container that asks for nothing.
+TEST_F(ClusterTest, WhatAnAppContainerHasStaysWhenTheInitContainersHaveEnded) {
+  kube::Pod pod = Pod("first", 8000);
+  pod.containers.insert(pod.containers.begin(),
+                        {.name = "init", .kind = Kind::kInit, .succeeded = true});
+  cluster_.PutPod(Bound(pod, "a", "GPU-a,NVIDIA,8000,0:;"));
+  EXPECT_EQ(NodeFor(Pod("second", 1000)), "b");
+}
+
 TEST_F(ClusterTest, AnnotationsOfAPodThatIsNotBoundNeverCount) {
   kube::Pod pod = Pod("forged", 8000);
   pod.annotations[kAllocated] = "GPU-a,NVIDIA,8000,0:;";
@@ -239,6 +248,127 @@ TEST_F(ClusterTest, AHoldGoesWhenItIsDroppedAndWhenNobodyAskedForItInAWhile) {
   cluster_.DropHoldsBefore(clock_.Now());
   EXPECT_EQ(cluster_.holds(), 1U);
   EXPECT_EQ(NodeFor(Pod("fourth", 8000)), "a");
+}
+
+TEST_F(ClusterTest, AnUnknownPolicyOfNodesIsBinpack) {
+  EXPECT_EQ(NodeFor(Pod("first", 3000)), "a");
+  kube::Pod pod = Pod("second", 1000);
+  pod.annotations[std::string(hami::kNodePolicy)] = "fewest";
+  EXPECT_EQ(NodeFor(pod), "a");
+}
+
+TEST_F(ClusterTest, WeightsThatCannotBeReadAreSaidForEachNode) {
+  kube::Pod pod = Pod("odd", 1000);
+  pod.annotations[std::string(hami::kScoringWeights)] = "memory=2";
+  EXPECT_EQ(Filter(pod).unresolvable.at("a"),
+            "hami.io/device-scoring-weights is memory=2: one is missing; write such as "
+            "'slot=1,core=1,memory=3'");
+}
+
+// A node "m" whose GPUs are shares and instances.
+class MixedNodeTest : public ClusterTest {
+ protected:
+  MixedNodeTest() {
+    std::vector<hami::RegisteredDevice> gpus;
+    for (const char* id : {"GPU-0", "GPU-1"}) {
+      gpus.push_back({.id = id,
+                      .index = static_cast<uint32_t>(gpus.size()),
+                      .count = 7,
+                      .devmem = 40960,
+                      .devcore = 100,
+                      .type = "NVIDIA A100",
+                      .mode = "hami-core",
+                      .health = true});
+    }
+    gpus[1].mode = "mig";
+    gpus[1].mig_profiles = {{"1g.5gb", 4864, 15, 1, {{0, 1}, {1, 1}}}};
+    cluster_.PutNode(
+        {.name = "m",
+         .annotations = {{std::string(hami::kNvidia.node_register), hami::EncodeRegister(gpus)}}});
+  }
+  static kube::Pod Wanting(const std::string& name, const std::string& mode) {
+    kube::Pod pod = Pod(name, 4000);
+    pod.annotations[std::string(hami::kUseMode)] = mode;
+    return pod;
+  }
+  // What is allocated to it, and which instances, or why it is not bound.
+  std::string BoundBy(const kube::Pod& pod) {
+    cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
+    const auto binding = Place(pod, "m");
+    if (!binding) return binding.error().message;
+    const auto mig = binding->annotations.find(hami::kPodMigAllocations);
+    return binding->annotations.at(kAllocated) +
+           (mig == binding->annotations.end() ? "" : mig->second);
+  }
+  static std::string Instance(int start) {
+    return "GPU-1,NVIDIA,4864,15:;"
+           R"([{"containerIndex":0,"deviceIndex":0,"gpuUUID":"GPU-1","profile":"1g.5gb",)"
+           R"("placement":{"start":)" +
+           std::to_string(start) + R"(,"size":1}}])";
+  }
+};
+
+TEST_F(MixedNodeTest, APodHasItsShareOnAGpuOfTheModeThatItWants) {
+  EXPECT_EQ(BoundBy(Wanting("share", "hami-core")), "GPU-0,NVIDIA,4000,0:;");
+  EXPECT_EQ(BoundBy(Wanting("first", "mig")), Instance(1));
+  EXPECT_EQ(BoundBy(Wanting("second", "mig")), Instance(0));
+  EXPECT_EQ(BoundBy(Wanting("third", "mig")),
+            "node m: devices have no slice left that is large enough");
+}
+
+TEST_F(MixedNodeTest, InstancesOfBoundPodsAreTaken) {
+  kube::Pod pod = *Bound(Pod("bound", 4000), "m", "GPU-1,NVIDIA,4864,15:;");
+  const std::string own = Instance(1);
+  pod.annotations[std::string(hami::kPodMigAllocations)] = own.substr(own.find('['));
+  cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
+  EXPECT_EQ(BoundBy(Wanting("next", "mig")), Instance(0));
+}
+
+TEST_F(MixedNodeTest, AGpuInMigModeOfWhichAPodHasAShareGetsNoMore) {
+  cluster_.PutPod(Bound(Pod("bound", 4000), "m", "GPU-1,NVIDIA,4864,15:;"));
+  EXPECT_EQ(BoundBy(Wanting("next", "mig")),
+            "node m: it is not known what pods have of the devices");
+}
+
+TEST_F(MixedNodeTest, InstancesThatCannotBeReadCloseTheNode) {
+  kube::Pod pod = *Bound(Pod("bound", 4000), "m", "GPU-1,NVIDIA,4864,15:;");
+  pod.annotations[std::string(hami::kPodMigAllocations)] = "[{}]";
+  cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
+  EXPECT_EQ(BoundBy(Wanting("share", "hami-core")),
+            "node m: it is not known what a pod of the node has");
+}
+
+TEST(ClusterPoliciesTest, TheProgramsPoliciesHoldWhereAPodSaysNothingElse) {
+  Cluster cluster(hami::kNvidia, Rules(), {.node = NodePolicy::kSpread, .device = "binpack"});
+  std::vector<hami::RegisteredDevice> gpus;
+  for (const char* id : {"GPU-0", "GPU-1"}) {
+    gpus.push_back({.id = id,
+                    .index = static_cast<uint32_t>(gpus.size()),
+                    .count = 10,
+                    .devmem = 8000,
+                    .devcore = 100,
+                    .type = "NVIDIA A100",
+                    .health = true});
+  }
+  for (const char* name : {"a", "b"}) {
+    cluster.PutNode(
+        {.name = name,
+         .annotations = {{std::string(hami::kNvidia.node_register), hami::EncodeRegister(gpus)}}});
+  }
+  kube::Pod pod{.uid = "uid-0", .node = "a"};
+  pod.containers = {{.name = "main", .limits = {{"nvidia.com/gpu", "1"}}}};
+  pod.annotations[kAllocated] = "GPU-0,NVIDIA,1000,0:;";
+  cluster.PutPod(std::make_shared<const kube::Pod>(pod));
+  pod.uid = "uid-1";
+  pod.node = "";
+  pod.annotations.clear();
+  pod.containers[0].limits["nvidia.com/gpumem"] = "1000";
+  cluster.PutPod(std::make_shared<const kube::Pod>(pod));
+  EXPECT_EQ(cluster.Filter({.pod = pod, .nodes = {"a", "b"}}, {}).nodes,
+            std::vector<std::string>{"b"});
+  const auto on_a = cluster.PlaceOn({"", "", "uid-1", "a"}, {}, {});
+  ASSERT_TRUE(on_a) << on_a.error().message;
+  EXPECT_EQ(on_a->annotations.at(kAllocated), "GPU-0,NVIDIA,1000,0:;");
 }
 
 TEST_F(ClusterTest, ASizeThatCannotBeReadIsSaidForEachNode) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// How devices are to be chosen, as HAMi's flags and a pod's annotations say it. Pure; any thread.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "kube/objects/pod.h"
+#include "placement/device_policy.h"
+
+namespace tessera::hami {
+
+// "binpack", "spread", "mutex", "numa", "topology-aware", or several with commas between them.
+// Other names are none; without any it is spread, as with HAMi. `numa_bind`: all devices of a
+// container are to be at one NUMA node.
+DevicePolicy DevicePolicyOf(std::string_view names, bool numa_bind);
+
+// kNumaBind; what cannot be read is none.
+bool WantsOneNuma(const kube::Pod& pod);
+
+// "slot=1,core=1,memory=3". kInvalid where it is not so, one is below zero or missing, or none is
+// above.
+Result<ScoreWeights> ScoreWeightsOf(std::string_view text);
+
+}  // namespace tessera::hami

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/device_lack.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+
+namespace tessera {
+namespace {
+
+// By Lack.
+constexpr std::array kTexts = {
+    Misfit{"too few devices are healthy", false},
+    Misfit{"the devices that it could have are cordoned", false},
+    Misfit{"too few devices are of a type that the pod wants", false},
+    Misfit{"too few devices are divided in the way that the pod wants", false},
+    Misfit{"too few devices are ones that the pod wants by their ids", false},
+    Misfit{"devices have less in all than a container asks for", false},
+    Misfit{"it is not known what pods have of the devices", true},
+    Misfit{"as many containers as devices may have are on them already", true},
+    Misfit{"a container wants devices alone, and others are on them", true},
+    Misfit{"devices have too little memory left", true},
+    Misfit{"devices have too little compute time left", true},
+    Misfit{"devices have no slice left that is large enough", true},
+};
+static_assert(kTexts.size() == static_cast<size_t>(Lack::kNothing));
+
+constexpr Misfit kTooFew{"the node has fewer devices than a container asks for", false};
+constexpr Misfit kTooFewAtOne{"no NUMA node has as many devices as a container wants at one",
+                              false};
+constexpr Misfit kNoRoomAtOne{"the devices with room are not at one NUMA node", true};
+
+}  // namespace
+
+Misfit MisfitOf(std::vector<Lack> lacks, size_t count) {
+  if (lacks.size() < count) return kTooFew;
+  const auto decisive = lacks.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::ranges::nth_element(lacks, decisive, std::greater());
+  return kTexts[static_cast<size_t>(*decisive)];
+}
+
+Misfit NumaMisfitOf(std::span<const Lack> lacks, std::span<const int32_t> numas, size_t count) {
+  std::map<int32_t, size_t> at_numa;  // devices that have room, or may have it
+  for (size_t i = 0; i < lacks.size(); ++i) at_numa[numas[i]] += lacks[i] > Lack::kSize ? 1 : 0;
+  const bool passes = std::ranges::any_of(
+      at_numa, [&](const auto& numa_and_devices) { return numa_and_devices.second >= count; });
+  return passes ? kNoRoomAtOne : kTooFewAtOne;
+}
+
+}  // namespace tessera

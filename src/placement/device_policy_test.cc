@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/device_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tessera {
+namespace {
+
+// Devices with these scores, each at the NUMA node of its place.
+class DevicePolicyTest : public ::testing::Test {
+ protected:
+  void Put(const std::vector<float>& scores, const std::vector<int32_t>& numas = {}) {
+    devices_.assign(scores.size(), {});
+    roomy_.clear();
+    for (size_t i = 0; i < scores.size(); ++i) {
+      devices_[i].index = static_cast<uint32_t>(i);
+      if (!numas.empty()) devices_[i].numa = numas[i];
+      roomy_.push_back({i, &devices_[i], scores[i]});
+    }
+  }
+  void Connect(std::vector<std::vector<int64_t>> points) {
+    for (size_t i = 0; i < points.size(); ++i) devices_[i].closeness = points[i];
+  }
+  // Places, in order.
+  std::string Pick(const DevicePolicy& policy, size_t count) const {
+    const auto picked = PickDevices(policy, count, roomy_);
+    if (!picked) return "none";
+    std::string places;
+    for (const RoomyDevice& device : *picked) places += std::to_string(device.place);
+    return places;
+  }
+
+  std::vector<CandidateDevice> devices_;
+  std::vector<RoomyDevice> roomy_;
+};
+
+TEST_F(DevicePolicyTest, ScoresAreTenTimesWhatIsUsedOfEachKind) {
+  EXPECT_EQ(ScoreOf({5, 2000, 30}, {10, 8000, 100}), 10.5F);
+  EXPECT_EQ(ScoreOf({5, 2000, 30}, {10, 8000, 100}, {.containers = 0, .cores = 0, .memory = 3}),
+            7.5F);
+  EXPECT_EQ(ScoreOf({5, 2000, 0}, {10, 8000, 0}), 0);
+}
+
+TEST_F(DevicePolicyTest, TheFirstKeyThatTellsDevicesApartDecides) {
+  Put({1, 2, 1, 2}, {0, 0, 1, 1});
+  EXPECT_EQ(Pick({.keys = {EmptiestFirst, HighestNumaFirst}}, 4), "2031");
+  EXPECT_EQ(Pick({.keys = {EmptiestFirst, LowestNumaFirst}}, 4), "0213");
+  EXPECT_EQ(Pick({.keys = {FullestFirst, HighestNumaFirst}}, 4), "3120");
+  EXPECT_EQ(Pick({.keys = {HighestNumaFirst, FullestFirst}}, 4), "3210");
+}
+
+TEST_F(DevicePolicyTest, OfEqualDevicesTheHighestIndexGoesFirstThenTheLastPlace) {
+  Put({1, 1, 1});
+  devices_[0].index = 7;
+  devices_[1].index = devices_[2].index = 3;
+  EXPECT_EQ(Pick({}, 3), "021");
+}
+
+TEST_F(DevicePolicyTest, AtOneNumaNodeTheFirstThatHasEnoughServes) {
+  Put({1, 5, 6, 2}, {2, 1, 1, 0});
+  const DevicePolicy policy{.keys = {HighestNumaFirst, EmptiestFirst}, .one_numa = true};
+  EXPECT_EQ(Pick(policy, 1), "0");
+  EXPECT_EQ(Pick(policy, 2), "12");
+  EXPECT_EQ(Pick(policy, 3), "none");
+}
+
+TEST_F(DevicePolicyTest, TheClosestDevicesAreThoseWithTheMostPoints) {
+  Put({0, 0, 0, 0});
+  Connect({{0, 9, 1, 1}, {9, 0, 1, 1}, {1, 1, 0, 2}, {1, 1, 2, 0}});
+  const DevicePolicy policy{.closest = true};
+  EXPECT_EQ(Pick(policy, 2), "10");
+  EXPECT_EQ(Pick(policy, 3), "310");
+  EXPECT_EQ(Pick(policy, 4), "3210");
+}
+
+TEST_F(DevicePolicyTest, ASingleDeviceIsTheFarthestFromTheOthers) {
+  Put({0, 0, 0, 0});
+  Connect({{0, 9, 1, 1}, {9, 0, 1, 1}, {1, 1, 0, 2}, {1, 1, 2, 0}});
+  EXPECT_EQ(Pick({.closest = true}, 1), "3");  // as far as 2, and before it
+}
+
+TEST_F(DevicePolicyTest, WithoutLinksTheFirstInOrderAreTheClosest) {
+  Put({3, 1, 2});
+  EXPECT_EQ(Pick({.closest = true}, 2), "12");
+  EXPECT_EQ(Pick({.closest = true}, 1), "1");
+}
+
+TEST_F(DevicePolicyTest, OfTooManySetsThoseOfTheFirstDevicesAreLookedAt) {
+  Put(std::vector<float>(64, 0));
+  devices_[63].closeness.assign(64, 5);
+  devices_[62].closeness.assign(64, 9);
+  EXPECT_EQ(Pick({.closest = true}, 8).substr(0, 4), "6362");
+}
+
+}  // namespace
+}  // namespace tessera
