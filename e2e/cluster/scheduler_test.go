@@ -139,7 +139,7 @@ func TestTheSchedulerSaysWhyAPodHasNoPlace(t *testing.T) {
 		}
 		for _, condition := range now.Status.Conditions {
 			if condition.Type == v1.PodScheduled && condition.Reason == v1.PodReasonUnschedulable &&
-				strings.Contains(condition.Message, "1 devices have too little memory left") {
+				strings.Contains(condition.Message, "1 devices have less in all than a container asks for") {
 				return nil
 			}
 		}

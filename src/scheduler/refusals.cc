@@ -9,13 +9,13 @@
 namespace tessera::scheduler {
 
 std::string TextOf(const RefusalGroups& groups) {
-  std::string text = "no node has room:";
-  const char* separator = " ";
+  size_t nodes = 0;
+  std::string text;
   for (const auto& [why, group] : groups) {
-    text += fmt::format("{}{} {}", separator, group.count, why);
-    separator = ", ";
+    nodes += group.count;
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", why, group.count);
   }
-  return text;
+  return fmt::format("none of {} nodes can have it: {}", nodes, text);
 }
 
 bool Refusals::Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGroups groups,

@@ -28,7 +28,7 @@ struct RefusalGroup {
 };
 using RefusalGroups = std::map<std::string, RefusalGroup, std::less<>>;  // by why
 
-// "no node has room: 8 devices have too little memory left, 4 the node has registered no devices".
+// "none of 12 nodes can have it: devices have too little memory left (8), ...".
 std::string TextOf(const RefusalGroups& groups);
 
 struct Refusal {

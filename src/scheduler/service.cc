@@ -66,8 +66,7 @@ struct Service::Impl {
   Impl(os::Loop& on, const Clock& time, const ServiceOptions& options)
       : loop(on),
         clock(time),
-        cluster(hami::kNvidia, RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()),
-                options.policies),
+        cluster(hami::kNvidia, options.rules, options.policies),
         client(loop, options.access,
                {.per_second = kBindsPerSecond, .burst = kBindsPerSecond, .page = kPage}),
         nodes(loop, client,
@@ -106,7 +105,7 @@ struct Service::Impl {
                     LogReady();
                   }}),
         events(loop, client, options.host, [](std::string_view) {}),
-        locks(loop, clock, client),
+        locks(loop, clock, client, options.locks),
         binder(clock, client, cluster, locks),
         leadership(loop, client, options.lease,
                    [this] {

@@ -8,10 +8,13 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "hami/vendor.h"
 #include "kube/access.h"
 #include "os/loop.h"
+#include "placement/placement.h"
 #include "scheduler/cluster.h"
 #include "scheduler/leadership.h"
+#include "scheduler/node_locks.h"
 
 namespace tessera::scheduler {
 
@@ -20,7 +23,9 @@ struct ServiceOptions {
   // Of this machine alone: whoever reaches it binds pods.
   std::string extender_address = "127.0.0.1:9444";
   std::string status_address = "127.0.0.1:9395";
+  RequestRules rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
   Policies policies{};
+  NodeLockLimits locks{};
   LeaseName lease{};   // of the kube-scheduler that asks
   std::string host{};  // what events name as their source
 };

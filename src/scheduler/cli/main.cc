@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command/help.h"
 #include "cli/command/output.h"
 #include "cli/command/parse.h"
@@ -47,11 +48,42 @@ void LogSettings(const scheduler::Loaded& loaded) {
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
 }
 
-scheduler::Policies PoliciesOf(const scheduler::Settings& settings) {
+// The file's own bounds keep each of them in the range of its type.
+RequestRules RulesBy(const scheduler::Settings& settings) {
+  return {.count_name = settings.count_name,
+          .memory_name = settings.memory_name,
+          .percentage_name = settings.percentage_name,
+          .cores_name = settings.cores_name,
+          .default_memory = static_cast<int32_t>(settings.default_memory),
+          .default_cores = static_cast<int32_t>(settings.default_cores),
+          .memory_factor = static_cast<int32_t>(settings.memory_factor)};
+}
+
+scheduler::Policies PoliciesBy(const scheduler::Settings& settings) {
   const bool spreads = settings.node_policy == "spread";
-  const bool packs = settings.device_policies.front() == "binpack";
   return {.node = spreads ? scheduler::NodePolicy::kSpread : scheduler::NodePolicy::kBinpack,
-          .device = packs ? DevicePolicy::kBinpack : DevicePolicy::kSpread};
+          .device = Join(settings.device_policies, ","),
+          .weights = {.containers = settings.slot_weight,
+                      .cores = settings.core_weight,
+                      .memory = settings.memory_weight}};
+}
+
+scheduler::LeaseName LeaseBy(const scheduler::Settings& settings) {
+  if (!settings.uses_lease || settings.lease_namespace.empty()) return {};
+  return {.lease_namespace = settings.lease_namespace,
+          .name = settings.lease_name,
+          .host = os::HostName()};
+}
+
+scheduler::ServiceOptions OptionsBy(const scheduler::Settings& settings, kube::Access access) {
+  return {.access = std::move(access),
+          .extender_address = settings.extender_address,
+          .status_address = settings.status_address,
+          .rules = RulesBy(settings),
+          .policies = PoliciesBy(settings),
+          .locks = {.patience = settings.lock_patience, .timeout = settings.lock_timeout},
+          .lease = LeaseBy(settings),
+          .host = os::HostName()};
 }
 
 int ServeBy(const scheduler::Settings& settings) {
@@ -60,11 +92,8 @@ int ServeBy(const scheduler::Settings& settings) {
   auto access = AccessBy(settings.kubeconfig);
   if (!access) return PrintFailure(access.error());
   os::Loop loop;
-  const auto service = scheduler::Service::Start(loop, SystemClock(),
-                                                 {.access = *std::move(access),
-                                                  .extender_address = settings.extender_address,
-                                                  .status_address = settings.status_address,
-                                                  .policies = PoliciesOf(settings)});
+  const auto service =
+      scheduler::Service::Start(loop, SystemClock(), OptionsBy(settings, *std::move(access)));
   if (!service) return PrintFailure(service.error());
   const auto term = loop.OnSignal(SIGTERM, [&] { loop.Stop(); });
   const auto interrupt = loop.OnSignal(SIGINT, [&] { loop.Stop(); });
