@@ -70,6 +70,10 @@ std::vector<std::string> Tls::PlacesFor(std::string_view program) {
   return {fmt::format("{}/{}", directory, kFile), fmt::format("{}/lib/tessera/{}", above, kFile)};
 }
 
+Result<const TlsTable*> Tls::Table() {
+  return LoadFirst(PlacesFor(os::OwnPath()));
+}
+
 Result<Tls> Tls::Make(const Endpoint& endpoint) {
   return Make(endpoint, PlacesFor(os::OwnPath()));
 }
@@ -86,7 +90,7 @@ Result<Tls> Tls::Make(const Endpoint& endpoint, const std::vector<std::string>& 
 }
 
 Result<Tls> Tls::Make(const Identity& identity) {
-  const TlsTable* table = TRY(LoadFirst(PlacesFor(os::OwnPath())));
+  const TlsTable* table = TRY(Table());
   return MakeOf(
       *table,
       {.serves = true, .certificate = TextOf(identity.certificate), .key = TextOf(identity.key)});

@@ -54,6 +54,9 @@ class Tls {
   // Where the file belongs to a program of this path: beside it, or as `cmake --install` puts it.
   static std::vector<std::string> PlacesFor(std::string_view program);
 
+  // What is in it, of where it belongs to this program; an error as of Make.
+  static Result<const TlsTable*> Table();
+
   // kInvalid where a certificate or a key cannot be read, they do not belong together, or the file
   // of TLS is no good; kNotFound where that is at none of the places, as it may be the next time.
   static Result<Tls> Make(const Endpoint& endpoint);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 struct bufferevent;
 struct event_base;
@@ -33,6 +34,41 @@ struct TlsWords {
   char text[256];
 };
 
+// A certificate or a key in PEM, which ends with a 0.
+struct TlsPem {
+  char text[8192];
+};
+
+// A certificate that is to be made. Times are unix seconds.
+struct TlsWish {
+  const char* name;   // whose it is
+  const char* names;  // "DNS:a,DNS:b", of a server; nullptr: it vouches for others
+  int64_t from;
+  int64_t until;
+  TlsText ca{};  // who vouches for it; empty: it does so itself
+  TlsText ca_key{};
+};
+
+// A server's certificate with its key, who vouches for it, and the names that it is to have.
+struct TlsSet {
+  TlsText ca{};  // of several the first one
+  TlsText ca_key{};
+  TlsText certificate{};
+  TlsText key{};
+  const TlsText* names = nullptr;
+  size_t names_size = 0;
+};
+struct TlsSetFacts {
+  int64_t from;
+  int64_t until;
+  int64_t ca_from;
+  int64_t ca_until;
+  bool key_fits;
+  bool ca_key_fits;
+  bool signed_by_ca;
+  bool names_covered;
+};
+
 // In place of a number of bytes.
 enum TlsWait : int { kTlsEnded = 0, kTlsMustRead = -1, kTlsMustWrite = -2 };
 
@@ -56,6 +92,10 @@ struct TlsTable {
   void (*end_sending)(ssl_st* session);
   bool (*holds_more)(ssl_st* session);
   bool (*is_open)(ssl_st* session);
+  // With a new key. False, and why, where it cannot be made. Any thread.
+  bool (*issue)(const TlsWish& wish, TlsPem& certificate, TlsPem& key, TlsWords& words);
+  // False, and why, where a certificate cannot be read. Any thread.
+  bool (*look_at)(const TlsSet& set, TlsSetFacts& facts, TlsWords& words);
 };
 
 // The one function that the file exports gives it. Called on no condition.

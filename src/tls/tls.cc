@@ -4,49 +4,15 @@
 // alone, so that none is linked in; where memory runs out, OpenSSL says so.
 #include <event2/bufferevent_ssl.h>
 #include <event2/thread.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
-
-#include <cstdio>
-#include <memory>
 
 #include "http/tls_table.h"
+#include "tls/openssl.h"
 #include "version.h"
 
 namespace tessera::http {
 namespace {
 
-struct Free {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(STACK_OF(X509) * all) const { sk_X509_pop_free(all, X509_free); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
 using Certificates = Owned<STACK_OF(X509)>;
-
-// The newest entry of OpenSSL's list of errors of this thread, which is empty then.
-const char* TakeTrouble() {
-  const char* words = ERR_reason_error_string(ERR_peek_last_error());
-  ERR_clear_error();
-  return words == nullptr ? "no reason given" : words;
-}
-
-void Say(TlsWords& words, const char* what, const char* trouble) {
-  (void)std::snprintf(words.text, sizeof words.text, "%s: %s", what, trouble);
-}
-
-// Without it OpenSSL asks at the terminal for the password of a key that has one.
-int NoPassword(char*, int, int, void*) {
-  return 0;
-}
-
-Owned<BIO> Reader(const TlsText& text) {
-  return Owned<BIO>(BIO_new_mem_buf(text.data, static_cast<int>(text.size)));
-}
 
 // Every certificate in a PEM text, at least one; nullptr, with words that begin with `what`.
 Certificates ReadCertificates(const TlsText& text, const char* what, TlsWords& words) {
@@ -133,9 +99,7 @@ void Serve(SSL_CTX* context) {
 }
 
 SSL_CTX* Make(const TlsSettings& settings, TlsWords& words) {
-  // No file is read, and nothing is torn down at the end while another thread may still use it.
-  OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
-  ERR_clear_error();
+  BeginCall();
   Owned<SSL_CTX> context(SSL_CTX_new(settings.serves ? TLS_server_method() : TLS_client_method()));
   if (!context) {
     Say(words, "TLS", TakeTrouble());
@@ -238,7 +202,9 @@ const TlsTable kTable = {.version = TESSERA_VERSION,
                          .send = &Send,
                          .end_sending = &EndSending,
                          .holds_more = &HoldsMore,
-                         .is_open = &IsOpen};
+                         .is_open = &IsOpen,
+                         .issue = &Issue,
+                         .look_at = &LookAt};
 
 }  // namespace
 }  // namespace tessera::http

@@ -16,6 +16,8 @@ extern "C" const tessera::http::TlsTable* tessera_tls() {
                                                      .send = nullptr,
                                                      .end_sending = nullptr,
                                                      .holds_more = nullptr,
-                                                     .is_open = nullptr};
+                                                     .is_open = nullptr,
+                                                     .issue = nullptr,
+                                                     .look_at = nullptr};
   return &kTable;
 }

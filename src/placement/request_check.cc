@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/request_check.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "base/characters.h"
+#include "base/quote.h"
+#include "placement/quantity.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kMostAsked = std::numeric_limits<int32_t>::max();
+
+// An amount as it is written; null: it is not.
+const std::string* In(const kube::Texts& amounts, const std::string& resource) {
+  const auto found = resource.empty() ? amounts.end() : amounts.find(resource);
+  return found == amounts.end() ? nullptr : &found->second;
+}
+
+// One that is written is none of 0 where it cannot be meant.
+bool IsAsked(const kube::Container& container, const std::string& resource) {
+  return std::ranges::any_of(std::array{&container.limits, &container.requests}, [&](auto amounts) {
+    const std::string* text = In(*amounts, resource);
+    return text != nullptr && WholeQuantity(*text) != 0;
+  });
+}
+
+// The API server wants a limit of each extended resource, and requests that are its like.
+Status CheckBoth(const kube::Container& container, const std::string& resource) {
+  const std::string* limit = In(container.limits, resource);
+  const std::string* request = In(container.requests, resource);
+  if (request == nullptr) return {};
+  if (limit == nullptr) {
+    return Fail(Reason::kInvalid,
+                "container {} has {} in its requests alone: write it into its limits",
+                Brief(container.name), resource);
+  }
+  const auto number = WholeQuantity(*limit);
+  const bool same = *limit == *request || (number && number == WholeQuantity(*request));
+  if (same) return {};
+  return Fail(Reason::kInvalid,
+              "container {} has {} of {} in its limits and {} in its requests: write the same, or "
+              "the limit alone",
+              Brief(container.name), Brief(*limit), resource, Brief(*request));
+}
+
+// A unit of a million or more: bytes are meant, where the resource counts MiB.
+bool HasLargeUnit(std::string_view text) {
+  if (text.ends_with('i')) text.remove_suffix(1);
+  const size_t digits = text.find_first_of("MGTPE");
+  return digits != text.npos && digits == text.size() - 1 &&
+         std::ranges::all_of(text.substr(0, digits),
+                             [](char c) { return IsDigit(c) || c == '.' || c == '+' || c == '-'; });
+}
+
+// What to write in place of so many bytes; empty: nobody can tell.
+std::string InMib(std::string_view text, int64_t factor) {
+  const auto bytes = HasLargeUnit(text) ? WholeQuantity(text) : std::nullopt;
+  const int64_t unit = factor << 20;
+  if (!bytes || *bytes <= 0 || *bytes / unit >= kMostAsked / factor) return "";
+  return fmt::format(", such as {}", (*bytes / unit) + (*bytes % unit == 0 ? 0 : 1));
+}
+
+// What one of a resource is, and how many may be asked for.
+struct Measure {
+  std::string resource;
+  std::string unit;  // as a message says it
+  int64_t most = kMostAsked;
+};
+
+tl::unexpected<Error> NotMeant(const kube::Container& container, const Measure& measure,
+                               std::string_view text, std::string_view instead) {
+  return Fail(
+      Reason::kInvalid, "container {} asks for {} of {}: write {}, a whole number from 0 to {}{}",
+      Brief(container.name), Brief(text), measure.resource, measure.unit, measure.most, instead);
+}
+
+Status CheckAmount(const kube::Container& container, const Measure& measure) {
+  const std::string* text = In(container.limits, measure.resource);
+  const auto number = text == nullptr ? 0 : WholeQuantity(*text);
+  if (number && *number >= 0 && *number <= measure.most) return {};
+  return NotMeant(container, measure, *text, "");
+}
+
+Status CheckMemory(const kube::Container& container, const RequestRules& rules) {
+  const std::string* text = In(container.limits, rules.memory_name);
+  if (text == nullptr) return {};
+  const int64_t factor = std::max(rules.memory_factor, 1);
+  const Measure measure{.resource = rules.memory_name,
+                        .unit = factor == 1
+                                    ? "how many MiB of each device"
+                                    : fmt::format("how many times {} MiB of each device", factor),
+                        .most = kMostAsked / factor};
+  if (!HasLargeUnit(*text)) return CheckAmount(container, measure);
+  return NotMeant(container, measure, *text, " without a unit" + InMib(*text, factor));
+}
+
+Status CheckContradictions(const kube::Container& container, const RequestRules& rules) {
+  if (IsAsked(container, rules.memory_name) && IsAsked(container, rules.percentage_name)) {
+    return Fail(Reason::kInvalid,
+                "container {} asks for {} and {}, which say the same in two ways: leave out one",
+                Brief(container.name), rules.memory_name, rules.percentage_name);
+  }
+  if (In(container.limits, rules.count_name) == nullptr || IsAsked(container, rules.count_name) ||
+      !AsksForAny(container, rules)) {
+    return {};
+  }
+  return Fail(Reason::kInvalid,
+              "container {} asks for parts of 0 of {}: write how many, or leave out the parts",
+              Brief(container.name), rules.count_name);
+}
+
+}  // namespace
+
+std::vector<std::string> ResourcesOf(const RequestRules& rules) {
+  std::vector<std::string> names{rules.count_name, rules.memory_name, rules.percentage_name,
+                                 rules.cores_name};
+  std::erase(names, "");
+  return names;
+}
+
+bool AsksForAny(const kube::Container& container, const RequestRules& rules) {
+  return std::ranges::any_of(ResourcesOf(rules),
+                             [&](const std::string& name) { return IsAsked(container, name); });
+}
+
+Status CheckRequest(const kube::Container& container, const RequestRules& rules) {
+  for (const std::string& resource : ResourcesOf(rules)) TRY(CheckBoth(container, resource));
+  TRY(CheckAmount(container, {.resource = rules.count_name, .unit = "how many devices"}));
+  TRY(CheckMemory(container, rules));
+  TRY(CheckAmount(container, {.resource = rules.percentage_name,
+                              .unit = "a percentage of each device's memory",
+                              .most = 100}));
+  TRY(CheckAmount(container, {.resource = rules.cores_name,
+                              .unit = "a percentage of each device's compute time",
+                              .most = 100}));
+  return CheckContradictions(container, rules);
+}
+
+}  // namespace tessera

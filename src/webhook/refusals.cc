@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "webhook/refusals.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/quote.h"
+#include "base/text.h"
+#include "hami/names.h"
+#include "kube/objects/pod.h"
+#include "placement/quantity.h"
+#include "placement/request_check.h"
+
+namespace tessera::webhook {
+namespace {
+
+constexpr std::array kProtocolKeys = {hami::kPodNode, hami::kPodTime, hami::kPodMigAllocations,
+                                      hami::kPodBindPhase, hami::kPodBindTime};
+
+// Those of further vendors end likewise.
+bool IsOfProtocol(std::string_view key) {
+  return std::ranges::find(kProtocolKeys, key) != kProtocolKeys.end() ||
+         (key.starts_with("hami.io/") &&
+          (key.ends_with("-devices-to-allocate") || key.ends_with("-devices-allocated")));
+}
+
+bool IsWriter(const Review& review, const ProtocolGuard& guard) {
+  return std::ranges::find(guard.writers, review.user) != guard.writers.end() ||
+         std::ranges::find_first_of(guard.administrators, review.groups) !=
+             guard.administrators.end();
+}
+
+// The library knows two: 0 is the high one.
+Status CheckPriority(const kube::Container& container, const std::string& resource) {
+  const auto found = container.limits.find(resource);
+  if (resource.empty() || found == container.limits.end()) return {};
+  const auto number = WholeQuantity(found->second);
+  if (number == 0 || number == 1) return {};
+  return Fail(Reason::kInvalid, "container {} asks for {} of {}: write 0, which is high, or 1",
+              Brief(container.name), Brief(found->second), resource);
+}
+
+}  // namespace
+
+Status CheckProtocol(const Review& review, const NewPod& pod, const ProtocolGuard& guard) {
+  if (!guard.on || IsWriter(review, guard)) return {};
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : pod.annotations) {
+    if (IsOfProtocol(key)) keys.push_back(Brief(key));
+  }
+  if (!keys.empty()) {
+    return Fail(Reason::kInvalid,
+                "{}: only the scheduler and the nodes' agents write what they tell each other; "
+                "leave it out of the pod, and name what you want in resources.limits",
+                Join(keys, ", "));
+  }
+  if (!pod.labels.contains(hami::kPodNode)) return {};
+  return Fail(Reason::kInvalid, "label {}: only the scheduler writes it; leave it out of the pod",
+              hami::kPodNode);
+}
+
+Status CheckRequests(const NewPod& pod, const Rules& rules) {
+  for (const NewContainer& container : pod.containers) {
+    TRY(CheckRequest(container.asked, rules.requests));
+    TRY(CheckPriority(container.asked, rules.priority_name));
+  }
+  return {};
+}
+
+Status CheckPrivileges(const NewPod& pod, const Rules& rules) {
+  for (const NewContainer& container : pod.containers) {
+    if (!container.privileged) continue;
+    return Fail(Reason::kInvalid,
+                "container {} is privileged, and so has all devices of its node: leave out "
+                "securityContext.privileged, or let no container of the pod ask for {}",
+                Brief(container.asked.name), Join(ResourcesOf(rules.requests), ", "));
+  }
+  return {};
+}
+
+Status CheckNode(const NewPod& pod, const ClusterFacts& facts) {
+  if (pod.node.empty() || (facts.fits_unplaced && facts.fits_unplaced(pod.node))) return {};
+  return Fail(
+      Reason::kInvalid,
+      "spec.nodeName is {}, where no scheduler chooses devices: leave it out, and name the "
+      "node in spec.nodeSelector, as kubernetes.io/hostname; or set 'unplaced: fit' for the "
+      "agent of that node",
+      Brief(pod.node));
+}
+
+}  // namespace tessera::webhook

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "webhook/warnings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/quote.h"
+#include "base/text.h"
+#include "hami/device_selector.h"
+#include "hami/names.h"
+#include "placement/quantity.h"
+
+namespace tessera::webhook {
+namespace {
+
+constexpr int64_t kMostOfWeight = 1'000'000'000;
+
+bool IsIn(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Null: the pod has none of that key.
+const std::string* Annotation(const NewPod& pod, std::string_view key) {
+  const auto found = pod.annotations.find(key);
+  return found == pod.annotations.end() ? nullptr : &found->second;
+}
+
+std::optional<Request> RequestOf(const NewContainer& container, const RequestRules& rules) {
+  return Resolve(container.asked, rules).value_or(std::nullopt);
+}
+
+void WarnOfSizes(const NewPod& pod, const Rules& rules, const ClusterFacts& facts,
+                 std::vector<std::string>& warnings) {
+  for (const NewContainer& container : pod.containers) {
+    // One that does not say how many asks for the size of each all the same.
+    kube::Container counted = container.asked;
+    counted.limits.try_emplace(rules.requests.count_name, "1");
+    const auto request = Resolve(counted, rules.requests).value_or(std::nullopt);
+    if (!request) continue;
+    if (facts.most_devices > 0 && request->count > facts.most_devices) {
+      warnings.push_back(fmt::format("container {} asks for {} of {}, and no node has more than {}",
+                                     Brief(container.asked.name), request->count,
+                                     rules.requests.count_name, facts.most_devices));
+    }
+    if (facts.largest_memory > 0 && request->memory > facts.largest_memory) {
+      warnings.push_back(
+          fmt::format("container {} asks for {} MiB of each device, and none here has more than {}",
+                      Brief(container.asked.name), request->memory, facts.largest_memory));
+    }
+  }
+}
+
+// Whether it is one of a device's policies, or some of those that stand together.
+bool IsDevicePolicy(std::string_view text, const Rules& rules) {
+  if (IsIn(rules.device_policies, text)) return true;
+  const std::vector<std::string> parts = hami::ListIn(text);
+  return !parts.empty() && std::ranges::all_of(parts, [&](const std::string& part) {
+    return IsIn(rules.device_chain, part);
+  });
+}
+
+void WarnOfPolicies(const NewPod& pod, const Rules& rules, std::vector<std::string>& warnings) {
+  const std::string* node = Annotation(pod, hami::kNodePolicy);
+  if (node != nullptr && !IsIn(rules.node_policies, *node)) {
+    warnings.push_back(fmt::format("{}: there is no policy {}, but {}", hami::kNodePolicy,
+                                   Brief(*node), Join(rules.node_policies, ", ")));
+  }
+  const std::string* device = Annotation(pod, hami::kGpuPolicy);
+  if (device != nullptr && !IsDevicePolicy(*device, rules)) {
+    warnings.push_back(fmt::format(
+        "{}: there is no policy {}, but {}, and lists of {}", hami::kGpuPolicy, Brief(*device),
+        Join(rules.device_policies, ", "), Join(rules.device_chain, ", ")));
+  }
+}
+
+// "slot=1,core=1,memory=3": each once, and one of them more than 0.
+bool AreWeights(std::string_view text) {
+  std::set<std::string_view> names;
+  const std::vector<std::string> parts = Split(text, ',');
+  int64_t sum = 0;
+  for (const std::string_view part : parts) {
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos) return false;
+    const std::string_view name = Trim(part.substr(0, equals));
+    const auto weight = WholeQuantity(Trim(part.substr(equals + 1)));
+    const bool known = name == "slot" || name == "core" || name == "memory";
+    if (!known || !weight || *weight < 0 || *weight > kMostOfWeight) return false;
+    names.insert(name);
+    sum += *weight;
+  }
+  return names.size() == 3 && parts.size() == 3 && sum > 0;
+}
+
+void WarnOfWeights(const NewPod& pod, std::vector<std::string>& warnings) {
+  const std::string* weights = Annotation(pod, hami::kScoringWeights);
+  if (weights == nullptr || AreWeights(*weights)) return;
+  warnings.push_back(
+      fmt::format("{}: {} is none; write whole numbers for all three, such as slot=1,core=1,"
+                  "memory=3, and one of them above 0",
+                  hami::kScoringWeights, Brief(*weights)));
+}
+
+void WarnOfIds(const NewPod& pod, const Rules& rules, std::vector<std::string>& warnings) {
+  const std::string* ids = Annotation(pod, rules.vendor->use_id);
+  if (ids == nullptr) return;
+  const std::vector<std::string> list = hami::ListIn(*ids);
+  const size_t named = std::set<std::string>(list.begin(), list.end()).size();
+  for (const NewContainer& container : pod.containers) {
+    const auto request = RequestOf(container, rules.requests);
+    if (named == 0 || !request || static_cast<size_t>(request->count) <= named) continue;
+    warnings.push_back(fmt::format("{} names {}, and container {} asks for {} of {}",
+                                   rules.vendor->use_id, Count(named, "device"),
+                                   Brief(container.asked.name), request->count,
+                                   rules.requests.count_name));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> WarningsFor(const NewPod& pod, const Rules& rules,
+                                     const ClusterFacts& facts) {
+  std::vector<std::string> warnings;
+  if (!pod.node.empty()) {
+    warnings.push_back(
+        fmt::format("spec.nodeName is {}: no scheduler chooses devices for the pod; the agent of "
+                    "that node gives it what is free there, or lets it fail",
+                    Brief(pod.node)));
+  }
+  WarnOfSizes(pod, rules, facts, warnings);
+  WarnOfPolicies(pod, rules, warnings);
+  WarnOfWeights(pod, warnings);
+  WarnOfIds(pod, rules, warnings);
+  return warnings;
+}
+
+}  // namespace tessera::webhook

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What whoever makes a pod should know, though it is admitted. API servers cut a warning after 256
+// characters. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "webhook/review.h"
+#include "webhook/rules.h"
+
+namespace tessera::webhook {
+
+// Of a pod of ours whose requests can be meant.
+std::vector<std::string> WarningsFor(const NewPod& pod, const Rules& rules,
+                                     const ClusterFacts& facts);
+
+}  // namespace tessera::webhook

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "webhook/warnings.h"
+
+#include <gtest/gtest.h>
+
+#include "webhook/decision_under_test.h"
+
+namespace tessera::webhook {
+namespace {
+
+std::vector<std::string> WarningsOf(std::string_view pod) {
+  const Decision decision =
+      DecisionOn(pod, RulesUnderTest(), {.largest_memory = 80'000, .most_devices = 8});
+  EXPECT_TRUE(decision.allowed) << decision.message;
+  return decision.warnings;
+}
+
+TEST(Warnings, WhoAsksForMoreThanAnyNodeHasIsWarned) {
+  EXPECT_EQ(WarningsOf(PodWith(R"("nvidia.com/gpu": "9", "nvidia.com/gpumem": "80001")")),
+            (std::vector<std::string>{
+                "container c asks for 9 of nvidia.com/gpu, and no node has more than 8",
+                "container c asks for 80001 MiB of each device, and none here has more than "
+                "80000"}));
+  EXPECT_EQ(WarningsOf(PodWith(R"("nvidia.com/gpumem": "80001")")).size(), 1U);
+  EXPECT_EQ(WarningsOf(PodWith(R"("nvidia.com/gpu": "8", "nvidia.com/gpumem": "80000")")).size(),
+            0U);
+}
+
+TEST(Warnings, UnknownPoliciesAreWarnedOfWithWhatThereIs) {
+  EXPECT_EQ(WarningsOf(PodMarked(R"("annotations": {"hami.io/node-scheduler-policy": "best",
+                                    "hami.io/gpu-scheduler-policy": "numa,mutex"})",
+                                 kShare)),
+            (std::vector<std::string>{
+                "hami.io/node-scheduler-policy: there is no policy best, but binpack, spread",
+                "hami.io/gpu-scheduler-policy: there is no policy numa,mutex, but binpack, spread, "
+                "mutex, numa, topology-aware, and lists of binpack, spread, numa"}));
+  EXPECT_EQ(WarningsOf(PodMarked(R"("annotations": {"hami.io/node-scheduler-policy": "spread",
+                                    "hami.io/gpu-scheduler-policy": "numa, spread"})",
+                                 kShare)),
+            std::vector<std::string>{});
+}
+
+TEST(Warnings, WeightsThatAreNoneAreWarnedOf) {
+  for (const char* weights : {"slot=1", "slot=1,core=1,memory=x", "slot=0,core=0,memory=0",
+                              "slot=1,core=1,speed=1", "slot=1,slot=1,core=1", ""}) {
+    const auto warnings = WarningsOf(PodMarked(
+        fmt::format(R"("annotations": {{"hami.io/device-scoring-weights": "{}"}})", weights),
+        kShare));
+    ASSERT_EQ(warnings.size(), 1U) << weights;
+    EXPECT_TRUE(
+        warnings[0].ends_with("is none; write whole numbers for all three, such as slot=1,"
+                              "core=1,memory=3, and one of them above 0"));
+  }
+  EXPECT_EQ(WarningsOf(PodMarked(
+                R"("annotations": {"hami.io/device-scoring-weights": "slot=1, core=0,memory=3"})",
+                kShare)),
+            std::vector<std::string>{});
+}
+
+TEST(Warnings, FewerIdsThanDevicesAreWarnedOf) {
+  EXPECT_EQ(
+      WarningsOf(PodMarked(R"("annotations": {"nvidia.com/use-gpuuuid": "GPU-0, GPU-0"})",
+                           R"("nvidia.com/gpu": "2")")),
+      std::vector<std::string>{
+          "nvidia.com/use-gpuuuid names 1 device, and container c asks for 2 of nvidia.com/gpu"});
+}
+
+}  // namespace
+}  // namespace tessera::webhook

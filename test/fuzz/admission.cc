@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an API server asks the webhook, of which the pod is as its user made it. Each gets an answer
+// to its own question; what is patched is a pod that is not patched again.
+#include "test/fuzz/fuzz.h"
+#include "webhook/admission_under_test.h"
+
+using tessera::fuzz::Require;
+
+namespace tessera::webhook {
+namespace {
+
+Rules AllRules() {
+  Rules rules = RulesUnderTest();
+  rules.requests.default_memory = 4000;
+  rules.requests.default_cores = 10;
+  rules.runtime_class = "nvidia";
+  rules.node_label = "gpu";
+  rules.core_policy = "force";
+  rules.hides_devices = true;
+  rules.guard.on = true;
+  return rules;
+}
+
+Result<Decision> DecisionOn(std::string_view body, const Rules& rules) {
+  const Review review = TRY(ReadReview(body, FieldsOf(rules)));
+  Require(!review.uid.empty(), "whoever is answered has asked");
+  return Decide(review, rules, {.largest_memory = 80'000, .most_devices = 8});
+}
+
+// The pod of a review that was read.
+json::Value& PodIn(json::Value& review) {
+  return review.as_object()["request"].as_object()["object"];
+}
+
+void CheckTwice(std::string_view text) {
+  const Rules rules = AllRules();
+  const auto first = DecisionOn(text, rules);
+  if (!first) return Require(!first.error().message.empty(), "a refusal says why");
+  Require(first->allowed == first->message.empty(), "a refusal says why");
+  Require(first->allowed || first->patch.empty(), "what is refused is not changed");
+  // As an API server writes it: each name once.
+  auto review = json::Parse(text);
+  if (!review) return;
+  const auto plain = DecisionOn(json::Write(*review), rules);
+  if (!plain || plain->patch.empty()) return;
+  Require(ApplyAll(plain->patch, PodIn(*review)), "a patch fits its pod");
+  const auto second = DecisionOn(json::Write(*review), rules);
+  Require(second && second->allowed, "a pod that was patched is admitted");
+  Require(second->patch.empty(), "and is not patched again");
+}
+
+}  // namespace
+}  // namespace tessera::webhook
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  tessera::webhook::CheckTwice(tessera::fuzz::Text(data, size));
+  return 0;
+}
