@@ -15,6 +15,8 @@ struct AgentMark {
   // Kubelet says which container a grant is for: pods may be bound to the node at the same time,
   // without a lock.
   bool late_bound = false;
+  // Pods that no scheduler has placed get what is free.
+  bool fits_unplaced = false;
   bool operator==(const AgentMark&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "placement/request_check.h"
 #include "base/characters.h"
 #include "grant/fraction.h"
 
@@ -171,6 +172,11 @@ Result<std::vector<AskingContainer>> AskingContainersOf(const kube::Pod& pod,
                                                         const RequestRules& rules) {
   std::vector<AskingContainer> asking;
   for (const kube::Container& container : pod.containers) {
+    if (AsksForAny(container, rules)) {
+      if (const Status meant = CheckRequest(container, rules); !meant) {
+        return Fail(Error{Reason::kBadSize, meant.error().message});
+      }
+    }
     auto request = Resolve(container, rules);
     if (!request) return Fail(Error{Reason::kBadSize, request.error().message});
     if (*request) asking.push_back({container.name, container.kind, **request});

@@ -273,8 +273,10 @@ TEST_F(DeviceChoiceTest, ASizeThatCannotBeReadIsNoRequest) {
   const auto containers = AskingContainersOf(PodWith({bad}), kRules);
   ASSERT_FALSE(containers);
   EXPECT_EQ(containers.error().reason, Reason::kBadSize);
-  EXPECT_EQ(containers.error().message,
-            "container main asks for 16G5 of nvidia.com/gpumem, which is no number below 2^31");
+  EXPECT_EQ(
+      containers.error().message,
+      "container main asks for 16G5 of nvidia.com/gpumem: write how many MiB of each device, a "
+      "whole number from 0 to 2147483647");
 }
 
 }  // namespace

@@ -132,6 +132,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
   bool scored = false;
   bool old_format = false;
   bool late_bound = true;
+  bool fits_unplaced = true;
   RegisteredNode known;
   for (const config::Resource& resource : resources) {
     const auto* settings = SettingsOf(resource);
@@ -140,6 +141,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
     scored |= settings->link_scores;
     old_format |= settings->old_format;
     late_bound &= !NeedsMatch(resource.rendering);
+    fits_unplaced &= resource.rendering.fractions->requests->fit_unplaced;
     AddDevices(node, resource, known);
   }
   if (vendor == nullptr) return std::nullopt;
@@ -152,6 +154,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
                      : hami::EncodeRegister(devices),
       .reports = old_format,
       .late_bound = late_bound,
+      .fits_unplaced = fits_unplaced,
       .vendor = vendor};
   if (!scored) return registration;
   registration.scores = ScoresText(known.points);
@@ -166,7 +169,9 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
   SetAnnotation(present, wanted.vendor->node_register, wanted.devices, patch);
   SetAnnotation(present, wanted.vendor->node_score, wanted.scores, patch);
   SetAnnotation(present, kAgentMark,
-                WriteAgentMark({.version = TESSERA_VERSION, .late_bound = wanted.late_bound}),
+                WriteAgentMark({.version = TESSERA_VERSION,
+                                .late_bound = wanted.late_bound,
+                                .fits_unplaced = wanted.fits_unplaced}),
                 patch);
   if (wanted.reports) {
     SetAnnotation(present, wanted.vendor->node_handshake, hami::WriteReported(now, running), patch);

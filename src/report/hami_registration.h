@@ -27,6 +27,8 @@ struct HamiRegistration {
   std::vector<std::string> asymmetric{};
   // Grants need no lock of the node: a scheduler of ours does not take it (placement/agent_mark.h).
   bool late_bound = false;
+  // Pods that no scheduler has placed are fitted in; the mark says that, too.
+  bool fits_unplaced = false;
   const hami::Vendor* vendor = &hami::kNvidia;  // whose devices they are
   bool operator==(const HamiRegistration&) const = default;
 };

@@ -197,6 +197,12 @@ TEST_F(RegistrationTest, AGpuOfWhichNothingIsKnownIsNearToNone) {
                       R"({"uuid":"GPU-b","score":{"GPU-a":0}}])");
 }
 
+TEST_F(RegistrationTest, PodsAreFittedInWhereAllResourcesDoThat) {
+  EXPECT_FALSE(RegistrationOf(node_, resources_)->fits_unplaced);
+  resources_[0].rendering.fractions->requests->fit_unplaced = true;
+  EXPECT_TRUE(RegistrationOf(node_, resources_)->fits_unplaced);
+}
+
 TEST_F(RegistrationTest, GrantsAreLateBoundWhereAllResourcesUseCdi) {
   resources_ = {Requested("nvidia.com/a"), Requested("nvidia.com/b")};
   for (config::Resource& resource : resources_) {

@@ -14,7 +14,6 @@
 #include "hami/pod_devices.h"
 #include "hami/pod_placement.h"
 #include "hami/policies.h"
-#include "placement/agent_mark.h"
 
 namespace tessera::scheduler {
 namespace {
@@ -84,7 +83,7 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
     state.devices = std::move(devices).value_or(std::vector<CandidateDevice>());
   }
   const auto mark = node.annotations.find(kAgentMark);
-  state.late_bound = mark != node.annotations.end() && ReadAgentMark(mark->second).late_bound;
+  state.agent = mark == node.annotations.end() ? AgentMark() : ReadAgentMark(mark->second);
   const auto cordoned = node.annotations.find(hami::kNodeCordon);
   if (cordoned != node.annotations.end()) {
     const std::vector<std::string> ids = hami::ListIn(cordoned->second);
@@ -102,7 +101,7 @@ void Cluster::RemoveNode(const std::string& name) {
   // Its pods are still there: they count again where it comes back.
   node->second.devices.clear();
   node->second.unreadable = false;
-  node->second.late_bound = false;
+  node->second.agent = {};
   ForgetEmpty(node->first);
 }
 
@@ -258,9 +257,24 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
   return binding;
 }
 
+webhook::ClusterFacts Cluster::Facts() const {
+  webhook::ClusterFacts facts;
+  facts.fits_unplaced = [this](std::string_view name) {
+    const NodeState* node = FindNode(std::string(name));
+    return node != nullptr && node->agent.fits_unplaced;
+  };
+  for (const auto& [name, node] : nodes_) {
+    facts.most_devices = std::max(facts.most_devices, static_cast<int64_t>(node.devices.size()));
+    for (const CandidateDevice& device : node.devices) {
+      facts.largest_memory = std::max<int64_t>(facts.largest_memory, device.capacity.memory);
+    }
+  }
+  return facts;
+}
+
 bool Cluster::NeedsLock(const std::string& name) const {
   const NodeState* node = FindNode(name);
-  return node == nullptr || !node->late_bound;
+  return node == nullptr || !node->agent.late_bound;
 }
 
 bool Cluster::IsHeld(const std::string& uid, const std::string& node) const {

@@ -17,9 +17,11 @@
 #include "kube/objects/binding.h"
 #include "kube/objects/cluster_node.h"
 #include "kube/objects/pod.h"
+#include "placement/agent_mark.h"
 #include "placement/device_choice.h"
 #include "scheduler/extender.h"
 #include "scheduler/refusals.h"
+#include "webhook/rules.h"
 
 namespace tessera::scheduler {
 
@@ -73,6 +75,8 @@ class Cluster {
   bool MayWake() const { return refusals_.pending(); }
   // Null where no such pod was refused.
   const Refusal* FindRefusal(const std::string& uid) const { return refusals_.Find(uid); }
+  // What a new pod is judged by; no longer than this lives.
+  webhook::ClusterFacts Facts() const;
   size_t holds() const { return holds_.size(); }
   // Those of which something counts: their registration, or what pods have there.
   size_t nodes() const { return nodes_.size(); }
@@ -82,7 +86,7 @@ class Cluster {
     std::vector<CandidateDevice> devices;
     std::map<std::string, UsageByDevice> taken;  // by the pod's UID
     bool unreadable = false;                     // its registration
-    bool late_bound = false;                     // its agent's grants
+    AgentMark agent{};                           // none: another's plugin
     std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
     float fullness = 0;            // how much of its devices is taken
     int64_t most_free = 0;         // MiB of the device that has most left

@@ -375,7 +375,8 @@ TEST_F(ClusterTest, ASizeThatCannotBeReadIsSaidForEachNode) {
   kube::Pod pod = Pod("odd", 1000);
   pod.containers[0].limits["nvidia.com/gpumem"] = "-1";
   EXPECT_EQ(Filter(pod).unresolvable.at("a"),
-            "container main asks for -1 of nvidia.com/gpumem, which is no number below 2^31");
+            "container main asks for -1 of nvidia.com/gpumem: write how many MiB of each device, a "
+            "whole number from 0 to 2147483647");
 }
 
 TEST_F(ClusterTest, ANodeNeedsItsLockUnlessItsAgentsGrantsAreLateBound) {

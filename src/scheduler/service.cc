@@ -112,6 +112,7 @@ struct Service::Impl {
                      fresh_nodes.Demand(nodes);
                      fresh_pods.Demand(pods);
                    }),
+        webhook(loop, clock, client, options.webhook, [this] { return cluster.Facts(); }),
         wake(loop, [this] { Wake(); }),
         old_holds(
             loop.Every(kHoldLook, [this] { cluster.DropHoldsBefore(clock.Now() - kHoldLimit); })) {}
@@ -234,6 +235,7 @@ struct Service::Impl {
   NodeLocks locks;
   Binder binder;
   Leadership leadership;
+  WebhookServer webhook;
   os::Alarm wake;
   os::Loop::Handle old_holds;
   std::unique_ptr<http::Server> extender;
@@ -253,6 +255,10 @@ Result<std::unique_ptr<Service>> Service::Start(os::Loop& loop, const Clock& clo
 
 int Service::extender_port() const {
   return impl_->extender->port();
+}
+
+int Service::webhook_port() const {
+  return impl_->webhook.port();
 }
 
 int Service::status_port() const {

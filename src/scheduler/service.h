@@ -15,6 +15,7 @@
 #include "scheduler/cluster.h"
 #include "scheduler/leadership.h"
 #include "scheduler/node_locks.h"
+#include "scheduler/webhook_server.h"
 
 namespace tessera::scheduler {
 
@@ -26,6 +27,7 @@ struct ServiceOptions {
   RequestRules rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
   Policies policies{};
   NodeLockLimits locks{};
+  WebhookOptions webhook{};
   LeaseName lease{};   // of the kube-scheduler that asks
   std::string host{};  // what events name as their source
 };
@@ -39,6 +41,7 @@ class Service {
 
   int extender_port() const;
   int status_port() const;
+  int webhook_port() const;  // 0: nothing is served yet
 
  private:
   struct Impl;

@@ -60,7 +60,7 @@ Renewal RenewalOf(const Result<http::CertificateFacts>& facts, Wall now) {
   std::string why = WhyNot(*facts, now);
   if (why.empty()) return {};
   const bool signs = facts->authority_key_fits && WhyOver(facts->authority, now).empty();
-  return {signs ? Renewal::Of::kCertificate : Renewal::Of::kAll, std::move(why)};
+  return {signs ? Renewal::Of::kLeaf : Renewal::Of::kAll, std::move(why)};
 }
 
 http::Identity IdentityIn(const kube::Texts& data) {

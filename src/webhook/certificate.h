@@ -26,7 +26,7 @@ inline constexpr char kKey[] = "tls.key";
 
 // What is to be made anew, and why.
 struct Renewal {
-  enum class Of : uint8_t { kNothing, kCertificate, kAll };
+  enum class Of : uint8_t { kNothing, kLeaf, kAll };
   Of of = Of::kNothing;
   std::string why{};
   bool operator==(const Renewal&) const = default;

@@ -51,26 +51,25 @@ TEST(RenewalOf, TheCertificateAloneIsRenewedWhereItsAuthorityGoesOn) {
   http::CertificateFacts facts = GoodFacts();
   facts.server.until = kToday + 299 * kOneDay;
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kCertificate, "the certificate expires soon"}));
+            (Renewal{Renewal::Of::kLeaf, "the certificate expires soon"}));
   facts.server.until = kToday;
-  EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kCertificate, "the certificate has expired"}));
+  EXPECT_EQ(RenewalOf(facts, kToday), (Renewal{Renewal::Of::kLeaf, "the certificate has expired"}));
   facts.server = {.from = kToday + kOneDay, .until = kToday + 2 * kOneDay};
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kCertificate, "the certificate is not good yet"}));
+            (Renewal{Renewal::Of::kLeaf, "the certificate is not good yet"}));
 }
 
 TEST(RenewalOf, ACertificateThatServesNobodyIsRenewed) {
   http::CertificateFacts facts = GoodFacts();
   facts.names_covered = false;
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kCertificate, "the certificate lacks a name of the Service's"}));
+            (Renewal{Renewal::Of::kLeaf, "the certificate lacks a name of the Service's"}));
   facts.key_fits = false;
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kCertificate, "the key is not that of the certificate"}));
+            (Renewal{Renewal::Of::kLeaf, "the key is not that of the certificate"}));
   facts.vouched_for = false;
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kCertificate, "the CA has not signed the certificate"}));
+            (Renewal{Renewal::Of::kLeaf, "the CA has not signed the certificate"}));
 }
 
 TEST(RenewalOf, WithoutTheAuthoritysKeyAllIsRenewedOnceItIsNeeded) {

@@ -178,8 +178,10 @@ Status ReadSpec(const json::Object& spec, const kube::PodFields& wanted, NewPod&
 Result<NewPod> ReadPod(const json::Object& request, const kube::PodFields& wanted) {
   NewPod pod;
   const json::Object& object = *TRY(kube::ObjectIn(request, "object"));
-  TRY_IN(ReadMetadata(*TRY(kube::ObjectIn(object, "metadata")), pod), "metadata");
-  TRY_IN(ReadSpec(*TRY(kube::ObjectIn(object, "spec")), wanted, pod), "spec");
+  const json::Object* metadata = TRY(kube::ObjectIn(object, "metadata"));
+  TRY_IN(ReadMetadata(*metadata, pod), "metadata");
+  const json::Object* spec = TRY(kube::ObjectIn(object, "spec"));
+  TRY_IN(ReadSpec(*spec, wanted, pod), "spec");
   return pod;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/command/parse.h"
 #include "cli/command/version_command.h"
 #include "kube/access.h"
+#include "kube/paths.h"
 #include "os/descriptors.h"
 #include "os/files.h"
 #include "os/loop.h"
@@ -75,6 +76,37 @@ scheduler::LeaseName LeaseBy(const scheduler::Settings& settings) {
           .host = os::HostName()};
 }
 
+// What deploy/scheduler names them: the Service, its configurations, and with "-webhook" behind it
+// the Secret.
+constexpr char kName[] = "tessera-scheduler";
+
+webhook::Rules WebhookRulesBy(const scheduler::Settings& settings) {
+  return {.requests = RulesBy(settings),
+          .priority_name = settings.priority_name,
+          .default_count = static_cast<int32_t>(settings.default_count),
+          .schedulers = settings.scheduler_names,
+          .takes_default_scheduler = settings.takes_default_scheduler,
+          .runtime_class = settings.runtime_class,
+          .core_policy = settings.core_policy,
+          .hides_devices = settings.hides_devices};
+}
+
+// A certificate is made for a Service in a cluster; elsewhere it is given, or there is no webhook.
+scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings) {
+  const std::string pods = os::Variable("POD_NAMESPACE").value_or("");
+  if (settings.certificate_file.empty() && pods.empty()) return {};
+  const std::string service = fmt::format("{}.{}.svc", kName, pods);
+  return {.address = settings.webhook_address,
+          .rules = WebhookRulesBy(settings),
+          .certificate_file = settings.certificate_file,
+          .key_file = settings.key_file,
+          .kept = {.secret_namespace = pods,
+                   .secret = fmt::format("{}-webhook", kName),
+                   .names = {service, service + ".cluster.local"},
+                   .configurations = {kube::MutatingWebhookPath(kName),
+                                      kube::ValidatingWebhookPath(kName)}}};
+}
+
 scheduler::ServiceOptions OptionsBy(const scheduler::Settings& settings, kube::Access access) {
   return {.access = std::move(access),
           .extender_address = settings.extender_address,
@@ -82,6 +114,7 @@ scheduler::ServiceOptions OptionsBy(const scheduler::Settings& settings, kube::A
           .rules = RulesBy(settings),
           .policies = PoliciesBy(settings),
           .locks = {.patience = settings.lock_patience, .timeout = settings.lock_timeout},
+          .webhook = WebhookBy(settings),
           .lease = LeaseBy(settings),
           .host = os::HostName()};
 }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/webhook_server.h"
+
+#include <gtest/gtest.h>
+
+#include "api/certificates.h"
+#include "api/server.h"
+#include "base/captured_log_test.h"
+#include "hami/vendor.h"
+#include "http/remote.h"
+#include "kube/fake_cluster_test.h"
+#include "os/files.h"
+#include "placement/placement.h"
+
+namespace tessera::scheduler {
+namespace {
+
+class WebhookServerTest : public kube::ClusterTest {
+ protected:
+  WebhookServerTest() {
+    options_.address = "127.0.0.1:0";
+    options_.rules.requests = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
+    options_.rules.schedulers = {"hami-scheduler"};
+    options_.certificate_file = directory_ + "/tls.crt";
+    options_.key_file = directory_ + "/tls.key";
+  }
+  void WriteFiles(const fake::Certificate& authority) {
+    const auto made = fake::Issue(authority, {.names = "IP:127.0.0.1"});
+    ASSERT_TRUE(os::WriteFileAtomically(options_.certificate_file, made.certificate));
+    ASSERT_TRUE(os::WriteFileAtomically(options_.key_file, made.key));
+  }
+  void Start() {
+    server_ = std::make_unique<WebhookServer>(loop_, clock_, client(), options_,
+                                              [] { return webhook::ClusterFacts(); });
+  }
+  // "STATUS BODY" or the error, for whoever trusts that authority.
+  std::string Ask(const std::string& path, const std::string& body) {
+    http::Remote remote(
+        loop_, {.host = "127.0.0.1", .port = server_->port(), .ca = authority_.certificate});
+    std::string answer;
+    const auto exchange = remote.Ask(
+        {.method = "POST", .target = path, .body = body}, kPatience,
+        [&](const Result<http::Reply>& reply) {
+          answer = reply ? fmt::format("{} {}", reply->status, reply->body) : reply.error().message;
+        });
+    EXPECT_TRUE(RunUntil([&] { return !answer.empty(); }));
+    return answer;
+  }
+  static std::string ReviewOf(const std::string& memory) {
+    return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{)"
+           R"("uid":"r1","kind":{"group":"","version":"v1","kind":"Pod"},)"
+           R"("resource":{"group":"","version":"v1","resource":"pods"},"operation":"CREATE",)"
+           R"("namespace":"team","object":{"metadata":{"name":"train"},"spec":{)"
+           R"("schedulerName":"default-scheduler","containers":[{"name":"main","resources":)"
+           R"({"limits":{"nvidia.com/gpu":"1","nvidia.com/gpumem":")" +
+           memory + R"("}}}]}}}})";
+  }
+
+  FakeClock clock_;
+  CapturedLog log_;
+  WebhookOptions options_;
+  std::unique_ptr<WebhookServer> server_;
+};
+
+TEST_F(WebhookServerTest, CompletesPodsOnOnePathAndRefusesThemOnBoth) {
+  WriteFiles(authority_);
+  Start();
+
+  const std::string mutated = Ask("/webhook", ReviewOf("3000"));
+  EXPECT_TRUE(mutated.starts_with(R"(200 {"apiVersion":"admission.k8s.io/v1",)")) << mutated;
+  EXPECT_NE(mutated.find(R"("patchType":"JSONPatch")"), std::string::npos) << mutated;
+  const std::string validated = Ask("/validate", ReviewOf("3000"));
+  EXPECT_NE(validated.find(R"("allowed":true)"), std::string::npos) << validated;
+  EXPECT_EQ(validated.find("patch"), std::string::npos) << validated;
+  for (const char* path : {"/webhook", "/validate"}) {
+    const std::string refused = Ask(path, ReviewOf("16Gi"));
+    EXPECT_NE(refused.find(R"("allowed":false)"), std::string::npos) << refused;
+    EXPECT_NE(refused.find("container main asks for 16Gi of nvidia.com/gpumem"), std::string::npos)
+        << refused;
+  }
+}
+
+TEST_F(WebhookServerTest, WhatIsNoReviewIsRefused) {
+  WriteFiles(authority_);
+  Start();
+
+  EXPECT_TRUE(Ask("/webhook", "[]").starts_with("400 ")) << Ask("/webhook", "[]");
+  const std::string elsewhere = Ask("/filter", "{}");
+  EXPECT_TRUE(elsewhere.starts_with("404 ")) << elsewhere;
+  EXPECT_NE(elsewhere.find("there is no /filter"), std::string::npos) << elsewhere;
+}
+
+TEST_F(WebhookServerTest, ACertificateThatIsNotThereYetIsSaidOnce) {
+  Start();
+
+  EXPECT_EQ(server_->port(), 0);
+  EXPECT_TRUE(log_.text().starts_with("WARN the webhook's certificate cannot be read "))
+      << log_.text();
+}
+
+TEST_F(WebhookServerTest, WithoutAnAddressThereIsNone) {
+  options_.address = "";
+  Start();
+
+  EXPECT_EQ(server_->port(), 0);
+  EXPECT_EQ(asked_.size(), 0U);
+}
+
+TEST_F(WebhookServerTest, ACertificateOfItsOwnIsKeptInASecretAndServedOnceItIsTrusted) {
+  options_.certificate_file = options_.key_file = "";
+  options_.kept = {.secret_namespace = "kube-system",
+                   .secret = "tessera-scheduler-webhook",
+                   .names = {"tessera-scheduler.kube-system.svc"},
+                   .configurations = {}};
+  handler_ = [](const fake::Asked& asked, fake::Peer& peer) {
+    if (asked.method == "GET") return peer.Send(kube::Refusal(404, "NotFound", "not there"));
+    peer.Send(fake::Answer(201, "{}"));
+  };
+  Start();
+
+  // Which is read again once it was created.
+  EXPECT_TRUE(RunUntil([&] { return asked_.size() >= 2; }));
+  EXPECT_EQ(asked_[0].target, "/api/v1/namespaces/kube-system/secrets/tessera-scheduler-webhook");
+  EXPECT_EQ(asked_[1].method + " " + asked_[1].target,
+            "POST /api/v1/namespaces/kube-system/secrets");
+}
+
+}  // namespace
+}  // namespace tessera::scheduler
