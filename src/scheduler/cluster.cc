@@ -121,10 +121,10 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
     log::Warn("a pod's devices cannot be read: its node gets no pods until it has ended",
               usage.error(), {{"pod", pod->FullName()}, {"node", pod->node}});
     node.unread.insert(pod->uid);
-    node_of_[pod->uid] = pod->node;
+    takers_[pod->uid] = {pod->node, pod->FullName()};
     return;
   }
-  Take(pod->uid, pod->node, *std::move(usage));
+  Take(pod->uid, {pod->node, pod->FullName()}, *std::move(usage));
 }
 
 void Cluster::RemovePod(const kube::Pod& pod) {
@@ -170,7 +170,8 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
     return refusal;
   }
   refusals_.Erase(call.pod.uid);
-  if (!call.simulated) HoldFor(call.pod.uid, *best, std::move(placement), now);
+  if (call.simulated) return {.nodes = {*best}};
+  HoldFor(call.pod.uid, {*best, call.pod.FullName()}, std::move(placement), now);
   return {.nodes = {*best}};
 }
 
@@ -229,7 +230,7 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
     DropHold(call.uid);
     Fit fit = FitOn(FindNode(call.node), demand);
     if (!fit) return Fail(Reason::kNoRoom, "node {}: {}", call.node, fit.error().why);
-    HoldFor(call.uid, call.node, *std::move(fit), now);
+    HoldFor(call.uid, {call.node, pod->second->FullName()}, *std::move(fit), now);
     hold = holds_.find(call.uid);
   }
   std::vector<hami::Entry> entries;
@@ -330,24 +331,24 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand) {
   return ChooseDevices(demand, node->devices);
 }
 
-void Cluster::HoldFor(const std::string& uid, const std::string& node, PodPlacement placement,
-                      Steady now) {
-  Take(uid, node, UsageOfPlacement(placement, nullptr));
-  holds_[uid] = {node, std::move(placement), now};
+void Cluster::HoldFor(const std::string& uid, Taker taker, PodPlacement placement, Steady now) {
+  std::string node = taker.node;
+  Take(uid, std::move(taker), UsageOfPlacement(placement, nullptr));
+  holds_[uid] = {std::move(node), std::move(placement), now};
 }
 
-void Cluster::Take(const std::string& uid, const std::string& name, UsageByDevice usage) {
-  NodeState& node = nodes_[name];
+void Cluster::Take(const std::string& uid, Taker taker, UsageByDevice usage) {
+  NodeState& node = nodes_[taker.node];
   node.taken[uid] = std::move(usage);
-  node_of_[uid] = name;
+  takers_[uid] = std::move(taker);
   Recount(node);
 }
 
 void Cluster::Release(const std::string& uid) {
-  const auto at = node_of_.find(uid);
-  if (at == node_of_.end()) return;
-  const auto node = nodes_.find(at->second);
-  node_of_.erase(at);
+  const auto at = takers_.find(uid);
+  if (at == takers_.end()) return;
+  const auto node = nodes_.find(at->second.node);
+  takers_.erase(at);
   if (node == nodes_.end()) return;
   node->second.taken.erase(uid);
   node->second.unread.erase(uid);

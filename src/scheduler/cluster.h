@@ -19,6 +19,7 @@
 #include "kube/objects/pod.h"
 #include "placement/agent_mark.h"
 #include "placement/device_choice.h"
+#include "scheduler/explanation.h"
 #include "scheduler/extender.h"
 #include "scheduler/refusals.h"
 #include "webhook/rules.h"
@@ -73,8 +74,8 @@ class Cluster {
   // Refused pods that a node can have by now and that nobody has tried since: see Refusals.
   std::vector<kube::PodPtr> ToWake(Steady now);
   bool MayWake() const { return refusals_.pending(); }
-  // Null where no such pod was refused.
-  const Refusal* FindRefusal(const std::string& uid) const { return refusals_.Find(uid); }
+  // Why the pod "NAMESPACE/NAME" waits, as of now.
+  Explanation Explain(const std::string& pod, Steady now) const;
   // What a new pod is judged by; no longer than this lives.
   webhook::ClusterFacts Facts() const;
   size_t holds() const { return holds_.size(); }
@@ -97,6 +98,11 @@ class Cluster {
     Steady since{};
     bool sent = false;  // a Binding: the pod may be bound
   };
+  // Who has something, or has room held.
+  struct Taker {
+    std::string node;
+    std::string pod;  // "NAMESPACE/NAME"
+  };
   // What the pod gets on a node, or why it is not that one's.
   using Fit = tl::expected<PodPlacement, Misfit>;
 
@@ -109,18 +115,23 @@ class Cluster {
   FilterAnswer RefusalBy(const std::vector<std::string>& names, const DeviceDemand& demand) const;
   void KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now);
   static Fit FitOn(const NodeState* node, const DeviceDemand& demand);
-  void HoldFor(const std::string& uid, const std::string& node, PodPlacement placement, Steady now);
-  void Take(const std::string& uid, const std::string& node, UsageByDevice usage);
+  void HoldFor(const std::string& uid, Taker taker, PodPlacement placement, Steady now);
+  void Take(const std::string& uid, Taker taker, UsageByDevice usage);
   void Release(const std::string& uid);
   // Of which nothing is known that counts, as of one that is gone with its pods.
   void ForgetEmpty(const std::string& name);
   static void Recount(NodeState& node);
+  // The pod that waits; null where there is none of this name.
+  kube::PodPtr FindWaiting(const std::string& pod) const;
+  void ExplainNodes(const kube::Pod& pod, Explanation& explanation) const;
+  // Pods without which the node could have it; none where that is not known.
+  std::vector<std::string> BlockersOn(const NodeState& node, const DeviceDemand& demand) const;
 
   const hami::Vendor& vendor_;
   const RequestRules rules_;
   const Policies policies_;
   std::unordered_map<std::string, NodeState> nodes_;
-  std::map<std::string, std::string> node_of_;   // by the UID of a pod that has something
+  std::map<std::string, Taker> takers_;          // by UID
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
   std::map<std::string, Hold> holds_;            // by UID
   Refusals refusals_;

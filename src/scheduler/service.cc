@@ -55,6 +55,21 @@ struct Freshness {
   }
 };
 
+kube::Texts LabelsIn(const std::vector<std::string>& texts) {
+  kube::Texts labels;
+  for (const std::string& text : texts) {
+    const size_t equals = std::min(text.find('='), text.size() - 1);
+    labels.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return labels;
+}
+
+kube::ClusterNodeFields NodeFieldsOf(const Cluster& cluster, const kube::Texts& labels) {
+  kube::ClusterNodeFields fields = cluster.NodeFields();
+  fields.label = [labels](std::string_view key) { return labels.contains(key); };
+  return fields;
+}
+
 // Names of thousands of nodes: without a space between them.
 http::Response Compact(const json::Value& value) {
   return {.body = json::Write(value)};
@@ -66,14 +81,15 @@ struct Service::Impl {
   Impl(os::Loop& on, const Clock& time, const ServiceOptions& options)
       : loop(on),
         clock(time),
+        labels(LabelsIn(options.node_labels)),
         cluster(hami::kNvidia, options.rules, options.policies),
         client(loop, options.access,
                {.per_second = kBindsPerSecond, .burst = kBindsPerSecond, .page = kPage}),
         nodes(loop, client,
               {.path = "/api/v1/nodes",
-               .form = kube::ClusterNodeForm(cluster.NodeFields()),
+               .form = kube::ClusterNodeForm(NodeFieldsOf(cluster, labels)),
                .read =
-                   [fields = cluster.NodeFields()](const json::Value& object) {
+                   [fields = NodeFieldsOf(cluster, labels)](const json::Value& object) {
                      return kube::ReadClusterNode(object, fields);
                    },
                .most = kMostOfObjects},
@@ -133,7 +149,7 @@ struct Service::Impl {
   }
 
   void PutNode(const kube::ClusterNode& node) {
-    cluster.PutNode(node);
+    node.labels == labels ? cluster.PutNode(node) : cluster.RemoveNode(node.name);
     locks.NodeSeen(node.name, node.annotations.contains(hami::kNodeLock));
     WakeSoon();
   }
@@ -191,7 +207,19 @@ struct Service::Impl {
     if (request.path == "/readyz") {
       return Ready() ? http::Text("ok\n") : http::Text(std::string(kNotReady) + "\n", 503);
     }
+    if (request.path == "/explain") return Explain(request);
     return http::Failure({Reason::kNotFound, "there is no " + request.path});
+  }
+
+  http::Response Explain(const http::Request& request) const {
+    const auto pod = request.query.find("pod");
+    if (pod == request.query.end()) {
+      return http::Failure({Reason::kInvalid, "name the pod: /explain?pod=NAMESPACE/NAME"});
+    }
+    if (!Ready()) return http::Failure({Reason::kUnavailable, std::string(kNotReady)});
+    Explanation explanation = cluster.Explain(pod->second, clock.Now());
+    if (!leadership.Leads()) explanation.leader = leadership.holder();
+    return {.body = json::Write(ExplanationJson(explanation)) + "\n"};
   }
 
   void Answer(const http::Request& request, http::Respond respond) {
@@ -225,6 +253,7 @@ struct Service::Impl {
 
   os::Loop& loop;
   const Clock& clock;
+  const kube::Texts labels;  // that a node has whose devices count
   Cluster cluster;
   kube::Client client;
   kube::Informer<kube::ClusterNode> nodes;

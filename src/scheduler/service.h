@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -26,6 +27,7 @@ struct ServiceOptions {
   std::string status_address = "127.0.0.1:9395";
   RequestRules rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
   Policies policies{};
+  std::vector<std::string> node_labels{};  // "KEY=VALUE": devices of nodes without all do not count
   NodeLockLimits locks{};
   WebhookOptions webhook{};
   LeaseName lease{};   // of the kube-scheduler that asks

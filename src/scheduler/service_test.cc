@@ -24,12 +24,13 @@ class ServiceTest : public ::testing::Test {
  protected:
   ServiceTest() { std::signal(SIGPIPE, SIG_IGN); }
 
-  void Start(const LeaseName& lease = {}) {
+  void Start(const LeaseName& lease = {}, const std::vector<std::string>& node_labels = {}) {
     auto service =
         Service::Start(loop_, SystemClock(),
                        {.access = {.host = "127.0.0.1", .port = api_.port(), .tls = false},
                         .extender_address = "127.0.0.1:0",
                         .status_address = "127.0.0.1:0",
+                        .node_labels = node_labels,
                         .lease = lease});
     ASSERT_TRUE(service) << service.error().Text();
     service_ = *std::move(service);
@@ -117,8 +118,10 @@ class ServiceTest : public ::testing::Test {
     const json::Object annotations{
         {std::string(hami::kNvidia.node_register), hami::EncodeRegister(std::vector{gpu})}};
     return json::Write(json::Object{
-        {"metadata",
-         json::Object{{"name", "a"}, {"uid", "node-a"}, {"annotations", annotations}}}});
+        {"metadata", json::Object{{"name", "a"},
+                                  {"uid", "node-a"},
+                                  {"labels", json::Object{{"gpu", "on"}, {"zone", "x"}}},
+                                  {"annotations", annotations}}}});
   }
 };
 
@@ -202,6 +205,30 @@ TEST_F(ServiceTest, ARefusedPodIsWokenOnceItFitsAndNobodyHasTriedIt) {
   EXPECT_TRUE(patches_[0].starts_with(R"(/api/v1/namespaces/team/pods/train {"metadata":)"
                                       R"({"uid":"uid-2","annotations":{"tessera.dev/woken":"2)"))
       << patches_[0];
+}
+
+TEST_F(ServiceTest, SaysOnItsPageWhyAPodWaits) {
+  Start();
+  AwaitReady();
+  EXPECT_EQ(Call(service_->status_port(), {"GET", "/explain", {{"pod", "team/train"}}, ""}),
+            R"({"pod":"team/train","state":"it waits to be tried: a node can have it",)"
+            R"("fit":["a"],"refused":[],"blockers":{}})"
+            "\n");
+  EXPECT_EQ(Call(service_->status_port(), {"GET", "/explain", {}, ""}),
+            "name the pod: /explain?pod=NAMESPACE/NAME");
+}
+
+TEST_F(ServiceTest, DevicesOfNodesWithTheLabelsCount) {
+  Start({}, {"gpu=on"});
+  AwaitReady();
+  EXPECT_NE(Post("/filter", FilterBody()).find(R"("NodeNames":["a"])"), std::string::npos);
+}
+
+TEST_F(ServiceTest, DevicesOfNodesWithoutOneOfTheLabelsDoNotCount) {
+  Start({}, {"gpu=on", "pool=shared"});
+  AwaitReady();
+  EXPECT_NE(Post("/filter", FilterBody()).find("the node has registered no devices"),
+            std::string::npos);
 }
 
 TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {

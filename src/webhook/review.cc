@@ -140,7 +140,7 @@ Result<NodeTerm> ReadTerm(const json::Object& object) {
 }
 
 Result<NodeTerms> ReadTerms(const json::Object& spec) {
-  const char* const kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
   const json::Object& affinity = *TRY(kube::ObjectIn(spec, "affinity"));
   const json::Object& of_node = *TRY(kube::ObjectIn(affinity, "nodeAffinity"));
   const json::Object& required = *TRY(kube::ObjectIn(of_node, kRequired));

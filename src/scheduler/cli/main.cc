@@ -21,6 +21,7 @@
 #include "os/loop.h"
 #include "os/process.h"
 #include "scheduler/cli/config_command.h"
+#include "scheduler/cli/explain_command.h"
 #include "scheduler/service.h"
 #include "scheduler/settings/load.h"
 
@@ -113,6 +114,7 @@ scheduler::ServiceOptions OptionsBy(const scheduler::Settings& settings, kube::A
           .status_address = settings.status_address,
           .rules = RulesBy(settings),
           .policies = PoliciesBy(settings),
+          .node_labels = settings.node_labels,
           .locks = {.patience = settings.lock_patience, .timeout = settings.lock_timeout},
           .webhook = WebhookBy(settings),
           .lease = LeaseBy(settings),
@@ -188,7 +190,8 @@ Command SchedulerProgram() {
           .options = SettingsOptions(),
           .examples = {{"tessera-scheduler --kubeconfig ~/.kube/config",
                         "Serve a kube-scheduler on this machine."}},
-          .commands = {SchedulerConfigCommand(), VersionCommand("tessera-scheduler")},
+          .commands = {SchedulerExplainCommand(), SchedulerConfigCommand(),
+                       VersionCommand("tessera-scheduler")},
           .run = [](const Arguments& arguments) { return Serve(arguments.words()); }};
 }
 

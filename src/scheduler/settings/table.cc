@@ -110,6 +110,11 @@ std::vector<Option> ProgramOptions() {
        .member = &Settings::takes_default_scheduler,
        .doc = "Whether pods that ask for our resources and name default-scheduler, or none, become "
               "ours."},
+  };
+}
+
+std::vector<Option> LeaseOptions() {
+  return {
       {.key = "lease.use",
        .flag = "leader-elect",
        .member = &Settings::uses_lease,
@@ -212,6 +217,11 @@ std::vector<Option> NvidiaOptions() {
        .member = &Settings::priority_name,
        .check = CheckResourceName,
        .doc = "The resource for a container's rank among those on its GPU: 0 is high, 1 low."},
+  };
+}
+
+std::vector<Option> AmountOptions() {
+  return {
       {.key = "nvidia.defaultCount",
        .hami = "defaultGPUNum",
        .member = &Settings::default_count,

@@ -9,7 +9,9 @@
 namespace tessera::scheduler {
 
 std::vector<Option> ProgramOptions();  // how it runs
+std::vector<Option> LeaseOptions();    // who leads
 std::vector<Option> PodOptions();      // whose pods it places, and where
 std::vector<Option> NvidiaOptions();   // what of NVIDIA's GPUs they ask for
+std::vector<Option> AmountOptions();   // what they get where they do not say
 
 }  // namespace tessera::scheduler

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scheduler/cli/explain_command.h"
+
+#include <string>
+
+#include "cli/command/output.h"
+#include "http/blocking.h"
+#include "json/json.h"
+#include "scheduler/explanation.h"
+
+namespace tessera::cli {
+namespace {
+
+constexpr Duration kPatience{10'000};
+
+int ExplainPod(const Arguments& arguments) {
+  const http::Request request{
+      .path = "/explain", .query = {{"pod", arguments.Get("POD")}}, .body = ""};
+  const auto answer = http::CallTcp(arguments.Get("status"), request, kPatience);
+  if (!answer) return PrintFailure(answer.error());
+  const auto page = json::Parse(answer->body);
+  if (!page) return PrintFailure(page.error());
+  if (auto printed = PrintDocument(arguments, *page)) return *printed;
+  const auto text = scheduler::ExplanationText(*page);
+  return text ? Print(*text) : PrintFailure(text.error());
+}
+
+}  // namespace
+
+Command SchedulerExplainCommand() {
+  return {
+      .name = "explain",
+      .summary = "why a pod waits",
+      .description =
+          "Says of the nodes, grouped, why they cannot have the pod, which pods would have to "
+          "end, and when kube-scheduler last tried it. A scheduler that does not lead says what "
+          "it sees itself, and who leads.",
+      .options = {{.name = "POD", .help = "as NAMESPACE/NAME"},
+                  OutputOption({"table", "json", "yaml"}),
+                  {.name = "--status",
+                   .value = "ADDRESS",
+                   .help = "where the scheduler has its page",
+                   .fallback = "127.0.0.1:9395"}},
+      .examples = {{"tessera-scheduler explain team/train-0", "Why does this pod not start?"}},
+      .run = ExplainPod};
+}
+
+}  // namespace tessera::cli

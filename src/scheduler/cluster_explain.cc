@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/cluster.h"
+
+namespace tessera::scheduler {
+namespace {
+
+// Nodes of which it is said who stands in the way.
+constexpr size_t kMostBlocked = 3;
+
+}  // namespace
+
+Explanation Cluster::Explain(const std::string& name, Steady now) const {
+  Explanation explanation{.pod = name};
+  const kube::PodPtr pod = FindWaiting(name);
+  if (pod == nullptr) {
+    const auto taker =
+        std::ranges::find_if(takers_, [&](const auto& entry) { return entry.second.pod == name; });
+    explanation.state = taker == takers_.end() ? "no pod of this name waits or has devices"
+                                               : "it is bound to node " + taker->second.node;
+    return explanation;
+  }
+  const auto hold = holds_.find(pod->uid);
+  if (hold != holds_.end()) {
+    explanation.state =
+        (hold->second.sent ? "a Binding is on its way to node " : "room is held for it on node ") +
+        hold->second.node;
+    return explanation;
+  }
+  ExplainNodes(*pod, explanation);
+  const Refusal* refusal = refusals_.Find(pod->uid);
+  if (refusal != nullptr) {
+    explanation.tried_seconds_ago =
+        std::chrono::duration_cast<std::chrono::seconds>(now - refusal->when).count();
+  }
+  if (!explanation.fit.empty()) {
+    explanation.state = "it waits to be tried: a node can have it";
+  } else if (refusal == nullptr) {
+    explanation.state = "kube-scheduler has not asked about it, and no node can have it";
+  } else {
+    explanation.state = "no node can have it";
+  }
+  return explanation;
+}
+
+kube::PodPtr Cluster::FindWaiting(const std::string& name) const {
+  for (const auto& [uid, pod] : waiting_) {
+    if (pod->FullName() == name) return pod;
+  }
+  return nullptr;
+}
+
+// Those that kube-scheduler had to choose from, or all with devices where it has not asked.
+void Cluster::ExplainNodes(const kube::Pod& pod, Explanation& explanation) const {
+  const auto demand = DemandOf(pod);
+  const Refusal* refusal = refusals_.Find(pod.uid);
+  std::vector<std::string> names;
+  if (refusal != nullptr) {
+    names = *refusal->nodes;
+  } else {
+    for (const auto& [name, node] : nodes_) names.push_back(name);
+    std::ranges::sort(names);
+  }
+  for (const std::string& name : names) {
+    const NodeState* node = FindNode(name);
+    const Fit fit = demand ? FitOn(node, *demand) : Fit();
+    if (demand && fit) {
+      if (explanation.fit.size() < RefusalGroup::kMostNamed) explanation.fit.push_back(name);
+      continue;
+    }
+    const std::string why(demand ? fit.error().why : std::string_view(demand.error().message));
+    RefusalGroup& group = explanation.groups[why];
+    ++group.count;
+    if (group.nodes.size() < RefusalGroup::kMostNamed) group.nodes.push_back(name);
+    if (!demand || !fit.error().passes || explanation.blockers.size() == kMostBlocked) continue;
+    auto blockers = BlockersOn(*node, *demand);
+    if (!blockers.empty()) explanation.blockers.emplace(name, std::move(blockers));
+  }
+}
+
+// One pod alone where that is enough, else one after the other.
+std::vector<std::string> Cluster::BlockersOn(const NodeState& node,
+                                             const DeviceDemand& demand) const {
+  const auto fits_without = [&](const std::vector<std::string>& uids) {
+    NodeState without = node;
+    for (const std::string& uid : uids) {
+      without.taken.erase(uid);
+      without.unread.erase(uid);
+    }
+    Recount(without);
+    return FitOn(&without, demand).has_value();
+  };
+  std::vector<std::string> all;
+  for (const auto& [uid, usage] : node.taken) all.push_back(uid);
+  all.insert(all.end(), node.unread.begin(), node.unread.end());
+  const auto one =
+      std::ranges::find_if(all, [&](const std::string& uid) { return fits_without({uid}); });
+  std::vector<std::string> gone;
+  if (one != all.end()) {
+    gone = {*one};
+  } else {
+    for (const std::string& uid : all) {
+      gone.push_back(uid);
+      if (fits_without(gone)) break;
+    }
+    if (!fits_without(gone)) return {};
+  }
+  std::vector<std::string> names;
+  for (const std::string& uid : gone) names.push_back(takers_.at(uid).pod);
+  return names;
+}
+
+}  // namespace tessera::scheduler
