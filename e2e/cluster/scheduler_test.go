@@ -162,3 +162,68 @@ func TestTheSchedulerSaysWhyAPodHasNoPlace(t *testing.T) {
 		return fmt.Errorf("its conditions are %v", now.Status.Conditions)
 	})
 }
+
+// leader is the pod whose kube-scheduler holds the Lease.
+func (c *cluster) leader(t *testing.T) *v1.Pod {
+	t.Helper()
+	lease, err := c.client.CoordinationV1().Leases(agentNamespace).Get(t.Context(), hamisName, metav1.GetOptions{})
+	must(t, err)
+	pods, err := c.schedulerPods(t.Context())
+	must(t, err)
+	for _, pod := range pods {
+		if holder := lease.Spec.HolderIdentity; holder != nil && strings.HasPrefix(*holder, pod.Name+"_") {
+			return &pod
+		}
+	}
+	t.Fatalf("no pod of %d holds the Lease: %v", len(pods), lease.Spec)
+	return nil
+}
+
+// expectRoom adds up what was chosen for the pods.
+func (h *hami) expectRoom(t *testing.T, pods []*v1.Pod) {
+	t.Helper()
+	taken := map[string]room{}
+	for _, pod := range pods {
+		for _, parts := range h.placementOf(pod.UID).parts {
+			for _, one := range parts {
+				taken[one.card.ID] = taken[one.card.ID].plus(one.takes())
+			}
+		}
+	}
+	all := room{}
+	for _, one := range h.cards {
+		now := taken[one.ID]
+		all = all.plus(now)
+		if now.slots > one.Count || now.memory > one.Memory || now.cores > one.Cores {
+			t.Errorf("of %v are taken %v", one, now)
+		}
+	}
+	equal(t, "parts in all", all.slots, int64(len(pods)))
+}
+
+func TestTheSchedulersOtherReplicaGoesOnWhereTheLeaderIsDeletedInABurst(t *testing.T) {
+	c := theCluster(t)
+	makeGPUs(t)
+	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
+	leader := c.leader(t)
+	var pods []*v1.Pod
+	for n := range 4 * len(h.cards) { // which take all that there is
+		quarter := asked{count: 1, percentage: 25, cores: 25}
+		pods = append(pods, c.createAsking(t, podAsking(fmt.Sprintf("taken-over-%d", n),
+			containerAsking("main", quarter, stay))))
+		if n == len(h.cards) {
+			must(t, c.client.CoreV1().Pods(agentNamespace).Delete(t.Context(), leader.Name, metav1.DeleteOptions{}))
+		}
+	}
+
+	for _, pod := range pods {
+		_, err := h.waitFor(t.Context(), pod, func(now *v1.Pod) bool { return now.Status.Phase == v1.PodRunning })
+		must(t, err)
+	}
+
+	h.expectRoom(t, pods)
+	if now := c.leader(t); now.UID == leader.UID {
+		t.Errorf("%s still leads", now.Name)
+	}
+}
