@@ -163,20 +163,25 @@ func TestTheSchedulerSaysWhyAPodHasNoPlace(t *testing.T) {
 	})
 }
 
-// leader is the pod whose kube-scheduler holds the Lease.
-func (c *cluster) leader(t *testing.T) *v1.Pod {
+// leader waits until the kube-scheduler of a pod that is not going holds the Lease, and returns that pod.
+func (c *cluster) leader(t *testing.T) (leader v1.Pod) {
 	t.Helper()
-	lease, err := c.client.CoordinationV1().Leases(agentNamespace).Get(t.Context(), hamisName, metav1.GetOptions{})
-	must(t, err)
-	pods, err := c.schedulerPods(t.Context())
-	must(t, err)
-	for _, pod := range pods {
-		if holder := lease.Spec.HolderIdentity; holder != nil && strings.HasPrefix(*holder, pod.Name+"_") {
-			return &pod
+	eventually(t, func(ctx context.Context) error {
+		lease, err := c.client.CoordinationV1().Leases(agentNamespace).Get(ctx, hamisName, metav1.GetOptions{})
+		if err != nil {
+			return err
 		}
-	}
-	t.Fatalf("no pod of %d holds the Lease: %v", len(pods), lease.Spec)
-	return nil
+		pods, err := c.schedulerPods(ctx)
+		for _, pod := range pods {
+			holder := lease.Spec.HolderIdentity
+			if holder != nil && strings.HasPrefix(*holder, pod.Name+"_") && pod.DeletionTimestamp == nil {
+				leader = pod
+				return nil
+			}
+		}
+		return errors.Join(fmt.Errorf("none of %d pods holds the Lease: %v", len(pods), lease.Spec), err)
+	})
+	return leader
 }
 
 // expectRoom adds up what was chosen for the pods.
