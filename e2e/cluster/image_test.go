@@ -29,6 +29,8 @@ const (
 	shellImage   = "tessera-with-shell:0.1.0"           // likewise
 	busyboxImage = "busybox:1.36"                       // as deploy/examples/pod.yaml says
 	pauseImage   = "e2e.test/pause:1"
+
+	kubeSchedulerImage = "registry.k8s.io/kube-scheduler:v1.36.3" // as deploy/scheduler/deployment.yaml says
 )
 
 // files are the contents of an image: path -> what is there.
@@ -65,6 +67,10 @@ func importImages() error {
 	if err != nil {
 		return err
 	}
+	scheduler, err := kubeSchedulerFiles()
+	if err != nil {
+		return err
+	}
 	path := []string{"PATH=/usr/bin:/bin"}
 	for _, image := range []struct {
 		name          string
@@ -75,6 +81,7 @@ func importImages() error {
 		{pluginImage, agent, asPlugin},
 		{shellImage, withShell(agent, busybox), asShell},
 		{busyboxImage, busybox, v1.Config{Cmd: []string{"sh"}, Env: path}},
+		{kubeSchedulerImage, scheduler, v1.Config{Env: path}},
 		{pauseImage, files{"pause": pause}, v1.Config{Entrypoint: []string{"/pause"}, User: "65535:65535"}},
 	} {
 		if err := importImage(image.name, image.content, image.configuration); err != nil {
@@ -84,7 +91,22 @@ func importImages() error {
 	return nil
 }
 
-// agentFiles are the binary under all its names, its file of TLS, the libraries that they name, each at
+// kubeSchedulerFiles are the tests' own build of kube-scheduler, and the libraries that it names.
+func kubeSchedulerFiles() (files, error) {
+	node := filepath.Join(programsDirectory, "node") // which goes by the name it is called with
+	libraries, err := librariesOf(node)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{"usr/bin/kube-scheduler": node}
+	for _, library := range libraries {
+		paths[strings.TrimPrefix(library, "/")] = library
+	}
+	content := files{}
+	return content, content.add(paths)
+}
+
+// agentFiles are the binary under all its names, the scheduler, their file of TLS, the libraries that they name, each at
 // its own path, what libnvidia-ml.so.1 names besides them, and the limiter.
 func agentFiles() (files, error) {
 	content := files{
@@ -92,7 +114,7 @@ func agentFiles() (files, error) {
 		"usr/bin/nvidia-device-plugin": link("tessera"),
 		"usr/bin/config-manager":       link("tessera"),
 	}
-	libraries, err := librariesOf(binaryPath, tlsPath)
+	libraries, err := librariesOf(binaryPath, schedulerPath, tlsPath)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +127,7 @@ func agentFiles() (files, error) {
 	}
 	paths := map[string]string{
 		"usr/bin/tessera":                    binaryPath,
+		"usr/bin/tessera-scheduler":          schedulerPath,
 		"usr/lib/tessera/" + tlsName:         tlsPath,
 		strings.TrimPrefix(limiterFrom, "/"): limiterPath,
 	}

@@ -52,18 +52,13 @@ func program(name string, arguments ...string) *exec.Cmd {
 	switch name {
 	case "service":
 		path = "setpriv"
-	case "tessera-scheduler":
-		path = schedulerPath
-	case gpuScheduler, "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
+	case "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
 		path = filepath.Join(programsDirectory, "node") // which goes by the name it is called with
 	case "containerd", "ctr":
 		path = filepath.Join(programsDirectory, name)
 	}
 	command := exec.Command(path, arguments...)
 	command.Args[0] = name
-	if name == gpuScheduler {
-		command.Args[0] = "kube-scheduler"
-	}
 	command.Dir = "/"
 	command.Env = []string{
 		"PATH=" + programsDirectory + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

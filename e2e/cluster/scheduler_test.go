@@ -6,11 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,56 +16,74 @@ import (
 )
 
 const (
-	extenderAddress = "127.0.0.1:9444"
-	extenderStatus  = "127.0.0.1:9395"
-
-	// The second one of the cluster, for pods that name HAMi's.
-	gpuScheduler              = "gpu-scheduler"
-	gpuSchedulerConfiguration = `apiVersion: kubescheduler.config.k8s.io/v1
-kind: KubeSchedulerConfiguration
-leaderElection: {leaderElect: false}
-clientConnection: {kubeconfig: %s}
-percentageOfNodesToScore: 100
-podInitialBackoffSeconds: 1
-podMaxBackoffSeconds: 1
-profiles: [{schedulerName: ` + hamisName + `}]
-extenders:
-- urlPrefix: http://` + extenderAddress + `
-  filterVerb: filter
-  bindVerb: bind
-  nodeCacheCapable: true
-  httpTimeout: 30s
-  managedResources:
-  - {name: nvidia.com/gpu}
-  - {name: nvidia.com/gpumem, ignoredByScheduler: true}
-  - {name: nvidia.com/gpumem-percentage, ignoredByScheduler: true}
-  - {name: nvidia.com/gpucores, ignoredByScheduler: true}
-  - {name: nvidia.com/priority, ignoredByScheduler: true}
-`
+	schedulerLabel = "app.kubernetes.io/name=tessera-scheduler"
+	schedulerFiles = "rbac kube-scheduler deployment" // of deploy/scheduler
 )
 
-// startScheduler has tessera-scheduler place pods until the end of the test, once the plugin has
-// registered its GPUs.
+// startScheduler applies deploy/scheduler as it ships, once the plugin has registered its GPUs, and waits
+// until the Deployment is available. It goes with the test, after the pods that it placed.
 func (c *cluster) startScheduler(t *testing.T, count int) *hami {
 	t.Helper()
 	h := c.startReading(t, count)
-	extender, err := c.start("tessera-scheduler", "--kubeconfig="+keyFile("scheduler.kubeconfig"),
-		"--extender-bind="+extenderAddress, "--metrics-bind-address="+extenderStatus)
-	must(t, err)
+	for _, name := range strings.Fields(schedulerFiles) {
+		for _, m := range c.readManifests(t, "scheduler/"+name+".yaml") {
+			t.Cleanup(func() { must(t, m.delete(context.Background())) })
+			m.apply(t)
+		}
+	}
 	t.Cleanup(func() {
-		extender.end(syscall.SIGTERM)
-		delete(c.processes, "tessera-scheduler")
+		if t.Failed() {
+			c.showSchedulerLogs(t)
+		}
 	})
-	must(t, extender.becomes("ready", answers("http://"+extenderStatus+"/readyz")))
-	const path = "/e2e/gpu-scheduler.yaml"
-	must(t, os.WriteFile(path, fmt.Appendf(nil, gpuSchedulerConfiguration, keyFile("scheduler.kubeconfig")), 0o644))
-	scheduler, err := c.start(gpuScheduler, "--config="+path, "--secure-port=0")
-	must(t, err)
-	t.Cleanup(func() {
-		scheduler.end(syscall.SIGTERM)
-		delete(c.processes, gpuScheduler)
+	eventually(t, func(ctx context.Context) error {
+		found, err := c.client.AppsV1().Deployments(agentNamespace).Get(ctx, "tessera-scheduler", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		now := found.Status
+		if now.ObservedGeneration != found.Generation || now.AvailableReplicas != *found.Spec.Replicas {
+			return fmt.Errorf("%d of %d replicas of tessera-scheduler are available: %s", now.AvailableReplicas,
+				*found.Spec.Replicas, c.describeScheduler(ctx))
+		}
+		return nil
 	})
 	return h
+}
+
+func (c *cluster) schedulerPods(ctx context.Context) ([]v1.Pod, error) {
+	list, err := c.client.CoreV1().Pods(agentNamespace).List(ctx, metav1.ListOptions{LabelSelector: schedulerLabel})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// describeScheduler says what keeps its pods.
+func (c *cluster) describeScheduler(ctx context.Context) string {
+	pods, err := c.schedulerPods(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	var said []string
+	for _, pod := range pods {
+		said = append(said, describe(&pod))
+	}
+	return strings.Join(said, "; ")
+}
+
+func (c *cluster) showSchedulerLogs(t *testing.T) {
+	pods, err := c.schedulerPods(context.Background())
+	if err != nil {
+		t.Log(err)
+	}
+	for _, pod := range pods {
+		for _, container := range pod.Spec.Containers {
+			content, err := c.client.CoreV1().Pods(agentNamespace).
+				GetLogs(pod.Name, &v1.PodLogOptions{Container: container.Name}).DoRaw(context.Background())
+			t.Logf("the log of %s of %s: %v\n%s", container.Name, pod.Name, err, content)
+		}
+	}
 }
 
 // decode reads what was chosen for a pod from its annotation.
@@ -145,4 +161,74 @@ func TestTheSchedulerSaysWhyAPodHasNoPlace(t *testing.T) {
 		}
 		return fmt.Errorf("its conditions are %v", now.Status.Conditions)
 	})
+}
+
+// leader waits until the kube-scheduler of a pod that is not going holds the Lease, and returns that pod.
+func (c *cluster) leader(t *testing.T) (leader v1.Pod) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		lease, err := c.client.CoordinationV1().Leases(agentNamespace).Get(ctx, hamisName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		pods, err := c.schedulerPods(ctx)
+		for _, pod := range pods {
+			holder := lease.Spec.HolderIdentity
+			if holder != nil && strings.HasPrefix(*holder, pod.Name+"_") && pod.DeletionTimestamp == nil {
+				leader = pod
+				return nil
+			}
+		}
+		return errors.Join(fmt.Errorf("none of %d pods holds the Lease: %v", len(pods), lease.Spec), err)
+	})
+	return leader
+}
+
+// expectRoom adds up what was chosen for the pods.
+func (h *hami) expectRoom(t *testing.T, pods []*v1.Pod) {
+	t.Helper()
+	taken := map[string]room{}
+	for _, pod := range pods {
+		for _, parts := range h.placementOf(pod.UID).parts {
+			for _, one := range parts {
+				taken[one.card.ID] = taken[one.card.ID].plus(one.takes())
+			}
+		}
+	}
+	all := room{}
+	for _, one := range h.cards {
+		now := taken[one.ID]
+		all = all.plus(now)
+		if now.slots > one.Count || now.memory > one.Memory || now.cores > one.Cores {
+			t.Errorf("of %v are taken %v", one, now)
+		}
+	}
+	equal(t, "parts in all", all.slots, int64(len(pods)))
+}
+
+func TestTheSchedulersOtherReplicaGoesOnWhereTheLeaderIsDeletedInABurst(t *testing.T) {
+	c := theCluster(t)
+	makeGPUs(t)
+	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
+	leader := c.leader(t)
+	var pods []*v1.Pod
+	for n := range 4 * len(h.cards) { // which take all that there is
+		quarter := asked{count: 1, percentage: 25, cores: 25}
+		pods = append(pods, c.createAsking(t, podAsking(fmt.Sprintf("taken-over-%d", n),
+			containerAsking("main", quarter, stay))))
+		if n == len(h.cards) {
+			must(t, c.client.CoreV1().Pods(agentNamespace).Delete(t.Context(), leader.Name, metav1.DeleteOptions{}))
+		}
+	}
+
+	for _, pod := range pods {
+		_, err := h.waitFor(t.Context(), pod, func(now *v1.Pod) bool { return now.Status.Phase == v1.PodRunning })
+		must(t, err)
+	}
+
+	h.expectRoom(t, pods)
+	if now := c.leader(t); now.UID == leader.UID {
+		t.Errorf("%s still leads", now.Name)
+	}
 }
