@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "placement/request_check.h"
 #include "base/characters.h"
 #include "grant/fraction.h"
+#include "placement/request_check.h"
 
 namespace tessera {
 namespace {
