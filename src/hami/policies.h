@@ -2,6 +2,7 @@
 // How devices are to be chosen, as HAMi's flags and a pod's annotations say it. Pure; any thread.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "base/result.h"
@@ -10,7 +11,13 @@
 
 namespace tessera::hami {
 
-// "binpack", "spread", "mutex", "numa", "topology-aware", or several with commas between them.
+inline constexpr std::array<std::string_view, 2> kNodePolicies = {"binpack", "spread"};
+inline constexpr std::array<std::string_view, 5> kDevicePolicies = {"binpack", "spread", "mutex",
+                                                                    "numa", "topology-aware"};
+// Those that decide one after the other in a list.
+inline constexpr std::array<std::string_view, 3> kChainedPolicies = {"binpack", "spread", "numa"};
+
+// One of kDevicePolicies, or several with commas between them.
 // Other names are none; without any it is spread, as with HAMi. `numa_bind`: all devices of a
 // container are to be at one NUMA node.
 DevicePolicy DevicePolicyOf(std::string_view names, bool numa_bind);

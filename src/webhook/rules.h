@@ -40,13 +40,6 @@ struct Rules {
   // Containers that ask for nothing are told that they have no GPU.
   bool hides_devices = false;
 
-  // What there is, as the warning of another one says it. Of a device's, several of those of
-  // `device_chain` may stand with commas between them.
-  std::vector<std::string> node_policies = {"binpack", "spread"};
-  std::vector<std::string> device_policies = {"binpack", "spread", "mutex", "numa",
-                                              "topology-aware"};
-  std::vector<std::string> device_chain = {"binpack", "spread", "numa"};
-
   ProtocolGuard guard{};
 };
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -13,15 +15,21 @@
 #include "base/text.h"
 #include "hami/device_selector.h"
 #include "hami/names.h"
-#include "placement/quantity.h"
+#include "hami/policies.h"
 
 namespace tessera::webhook {
 namespace {
 
 constexpr int64_t kMostOfWeight = 1'000'000'000;
 
-bool IsIn(const std::vector<std::string>& names, std::string_view name) {
+using Names = std::span<const std::string_view>;
+
+bool IsIn(Names names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+std::string Named(Names names) {
+  return Join(std::vector<std::string>(names.begin(), names.end()), ", ");
 }
 
 // Null: the pod has none of that key.
@@ -30,8 +38,8 @@ const std::string* Annotation(const NewPod& pod, std::string_view key) {
   return found == pod.annotations.end() ? nullptr : &found->second;
 }
 
-std::optional<Request> RequestOf(const NewContainer& container, const RequestRules& rules) {
-  return Resolve(container.asked, rules).value_or(std::nullopt);
+std::optional<Request> RequestOf(const kube::Container& container, const RequestRules& rules) {
+  return Resolve(container, rules).value_or(std::nullopt);
 }
 
 void WarnOfSizes(const NewPod& pod, const Rules& rules, const ClusterFacts& facts,
@@ -40,7 +48,7 @@ void WarnOfSizes(const NewPod& pod, const Rules& rules, const ClusterFacts& fact
     // One that does not say how many asks for the size of each all the same.
     kube::Container counted = container.asked;
     counted.limits.try_emplace(rules.requests.count_name, "1");
-    const auto request = Resolve(counted, rules.requests).value_or(std::nullopt);
+    const auto request = RequestOf(counted, rules.requests);
     if (!request) continue;
     if (facts.most_devices > 0 && request->count > facts.most_devices) {
       warnings.push_back(fmt::format("container {} asks for {} of {}, and no node has more than {}",
@@ -56,44 +64,33 @@ void WarnOfSizes(const NewPod& pod, const Rules& rules, const ClusterFacts& fact
 }
 
 // Whether it is one of a device's policies, or some of those that stand together.
-bool IsDevicePolicy(std::string_view text, const Rules& rules) {
-  if (IsIn(rules.device_policies, text)) return true;
+bool IsDevicePolicy(std::string_view text) {
+  if (IsIn(hami::kDevicePolicies, text)) return true;
   const std::vector<std::string> parts = hami::ListIn(text);
   return !parts.empty() && std::ranges::all_of(parts, [&](const std::string& part) {
-    return IsIn(rules.device_chain, part);
+    return IsIn(hami::kChainedPolicies, part);
   });
 }
 
-void WarnOfPolicies(const NewPod& pod, const Rules& rules, std::vector<std::string>& warnings) {
+void WarnOfPolicies(const NewPod& pod, std::vector<std::string>& warnings) {
   const std::string* node = Annotation(pod, hami::kNodePolicy);
-  if (node != nullptr && !IsIn(rules.node_policies, *node)) {
+  if (node != nullptr && !IsIn(hami::kNodePolicies, *node)) {
     warnings.push_back(fmt::format("{}: there is no policy {}, but {}", hami::kNodePolicy,
-                                   Brief(*node), Join(rules.node_policies, ", ")));
+                                   Brief(*node), Named(hami::kNodePolicies)));
   }
   const std::string* device = Annotation(pod, hami::kGpuPolicy);
-  if (device != nullptr && !IsDevicePolicy(*device, rules)) {
-    warnings.push_back(fmt::format(
-        "{}: there is no policy {}, but {}, and lists of {}", hami::kGpuPolicy, Brief(*device),
-        Join(rules.device_policies, ", "), Join(rules.device_chain, ", ")));
+  if (device != nullptr && !IsDevicePolicy(*device)) {
+    warnings.push_back(fmt::format("{}: there is no policy {}, but {}, and lists of {}",
+                                   hami::kGpuPolicy, Brief(*device), Named(hami::kDevicePolicies),
+                                   Named(hami::kChainedPolicies)));
   }
 }
 
-// "slot=1,core=1,memory=3": each once, and one of them more than 0.
+// As filter reads them, which refuses the pod otherwise.
 bool AreWeights(std::string_view text) {
-  std::set<std::string_view> names;
-  const std::vector<std::string> parts = Split(text, ',');
-  int64_t sum = 0;
-  for (const std::string_view part : parts) {
-    const size_t equals = part.find('=');
-    if (equals == std::string_view::npos) return false;
-    const std::string_view name = Trim(part.substr(0, equals));
-    const auto weight = WholeQuantity(Trim(part.substr(equals + 1)));
-    const bool known = name == "slot" || name == "core" || name == "memory";
-    if (!known || !weight || *weight < 0 || *weight > kMostOfWeight) return false;
-    names.insert(name);
-    sum += *weight;
-  }
-  return names.size() == 3 && parts.size() == 3 && sum > 0;
+  const auto weights = hami::ScoreWeightsOf(text);
+  return weights &&
+         std::max({weights->containers, weights->cores, weights->memory}) <= kMostOfWeight;
 }
 
 void WarnOfWeights(const NewPod& pod, std::vector<std::string>& warnings) {
@@ -111,7 +108,7 @@ void WarnOfIds(const NewPod& pod, const Rules& rules, std::vector<std::string>& 
   const std::vector<std::string> list = hami::ListIn(*ids);
   const size_t named = std::set<std::string>(list.begin(), list.end()).size();
   for (const NewContainer& container : pod.containers) {
-    const auto request = RequestOf(container, rules.requests);
+    const auto request = RequestOf(container.asked, rules.requests);
     if (named == 0 || !request || static_cast<size_t>(request->count) <= named) continue;
     warnings.push_back(fmt::format("{} names {}, and container {} asks for {} of {}",
                                    rules.vendor->use_id, Count(named, "device"),
@@ -132,7 +129,7 @@ std::vector<std::string> WarningsFor(const NewPod& pod, const Rules& rules,
                     Brief(pod.node)));
   }
   WarnOfSizes(pod, rules, facts, warnings);
-  WarnOfPolicies(pod, rules, warnings);
+  WarnOfPolicies(pod, warnings);
   WarnOfWeights(pod, warnings);
   WarnOfIds(pod, rules, warnings);
   return warnings;
