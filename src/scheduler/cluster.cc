@@ -70,18 +70,14 @@ kube::ClusterNodeFields Cluster::NodeFields() const {
 
 void Cluster::PutNode(const kube::ClusterNode& node) {
   NodeState& state = nodes_[node.name];
-  state.devices.clear();
   state.unreadable = !node.excess.empty();
-  const auto text = node.annotations.find(vendor_.node_register);
-  if (text != node.annotations.end()) {
-    auto devices = hami::NodeDevicesOf(node.annotations, vendor_);
-    if (!devices) {
-      state.unreadable = true;
-      log::Warn("a node's devices cannot be read: it gets no pods", devices.error(),
-                {{"node", node.name}});
-    }
-    state.devices = std::move(devices).value_or(std::vector<CandidateDevice>());
+  auto devices = hami::NodeDevicesOf(node.annotations, vendor_);
+  if (!devices) {
+    state.unreadable = true;
+    log::Warn("a node's devices cannot be read: it gets no pods", devices.error(),
+              {{"node", node.name}});
   }
+  state.devices = std::move(devices).value_or(std::vector<CandidateDevice>());
   const auto mark = node.annotations.find(kAgentMark);
   state.agent = mark == node.annotations.end() ? AgentMark() : ReadAgentMark(mark->second);
   const auto cordoned = node.annotations.find(hami::kNodeCordon);
@@ -169,8 +165,8 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
     if (!call.simulated) KeepRefusal(call, refusal, now);
     return refusal;
   }
-  refusals_.Erase(call.pod.uid);
   if (call.simulated) return {.nodes = {*best}};
+  refusals_.Erase(call.pod.uid);
   HoldFor(call.pod.uid, {*best, call.pod.FullName()}, std::move(placement), now);
   return {.nodes = {*best}};
 }
@@ -195,11 +191,7 @@ FilterAnswer Cluster::RefusalBy(const std::vector<std::string>& names,
 void Cluster::KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now) {
   RefusalGroups groups;
   for (const auto* nodes : {&answer.failed, &answer.unresolvable}) {
-    for (const auto& [node, why] : *nodes) {
-      RefusalGroup& group = groups[why];
-      ++group.count;
-      if (group.nodes.size() < RefusalGroup::kMostNamed) group.nodes.push_back(node);
-    }
+    for (const auto& [node, why] : *nodes) groups[why].Add(node);
   }
   std::string text = TextOf(groups);
   const bool news = refusals_.Put(std::make_shared<const kube::Pod>(call.pod), call.nodes,

@@ -71,9 +71,7 @@ void Cluster::ExplainNodes(const kube::Pod& pod, Explanation& explanation) const
       continue;
     }
     const std::string why(demand ? fit.error().why : std::string_view(demand.error().message));
-    RefusalGroup& group = explanation.groups[why];
-    ++group.count;
-    if (group.nodes.size() < RefusalGroup::kMostNamed) group.nodes.push_back(name);
+    explanation.groups[why].Add(name);
     if (!demand || !fit.error().passes || explanation.blockers.size() == kMostBlocked) continue;
     auto blockers = BlockersOn(*node, *demand);
     if (!blockers.empty()) explanation.blockers.emplace(name, std::move(blockers));
@@ -101,11 +99,12 @@ std::vector<std::string> Cluster::BlockersOn(const NodeState& node,
   if (one != all.end()) {
     gone = {*one};
   } else {
-    for (const std::string& uid : all) {
-      gone.push_back(uid);
-      if (fits_without(gone)) break;
+    bool fits = false;
+    for (auto uid = all.begin(); uid != all.end() && !fits; ++uid) {
+      gone.push_back(*uid);
+      fits = fits_without(gone);
     }
-    if (!fits_without(gone)) return {};
+    if (!fits) return {};
   }
   std::vector<std::string> names;
   for (const std::string& uid : gone) names.push_back(takers_.at(uid).pod);

@@ -379,6 +379,19 @@ TEST_F(ClusterTest, ASizeThatCannotBeReadIsSaidForEachNode) {
             "whole number from 0 to 2147483647");
 }
 
+TEST_F(ClusterTest, ASimulatedCallThatFindsANodeLeavesARefusedPodRefused) {
+  EXPECT_EQ(NodeFor(Pod("a", 8000)), "a");
+  EXPECT_EQ(NodeFor(Pod("b", 8000)), "b");
+  const kube::Pod pod = Pod("waits", 8000);
+  EXPECT_EQ(NodeFor(pod), "");
+  cluster_.DropHold("uid-a");
+
+  (void)cluster_.Filter({.pod = pod, .nodes = {"a"}, .simulated = true}, clock_.Now());
+
+  EXPECT_EQ(cluster_.ToWake(clock_.Now()).size(), 0U);
+  EXPECT_EQ(cluster_.ToWake(clock_.Now()).size(), 1U);
+}
+
 TEST_F(ClusterTest, ANodeNeedsItsLockUnlessItsAgentsGrantsAreLateBound) {
   EXPECT_TRUE(cluster_.NeedsLock("a"));
   EXPECT_TRUE(cluster_.NeedsLock("unknown"));

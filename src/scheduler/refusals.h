@@ -24,6 +24,11 @@ struct RefusalGroup {
 
   size_t count = 0;
   std::vector<std::string> nodes{};
+
+  void Add(const std::string& node) {
+    ++count;
+    if (nodes.size() < kMostNamed) nodes.push_back(node);
+  }
   bool operator==(const RefusalGroup&) const = default;
 };
 using RefusalGroups = std::map<std::string, RefusalGroup, std::less<>>;  // by why
