@@ -10,7 +10,6 @@
 namespace tessera::scheduler {
 namespace {
 
-constexpr Duration kLookAtFiles = std::chrono::seconds(30);
 // A pod may take 1.5 MB, and a review has it twice.
 constexpr size_t kMostOfReview = size_t{16} << 20;
 
@@ -24,7 +23,7 @@ WebhookServer::WebhookServer(os::Loop& loop, const Clock& clock, kube::Client& c
     : loop_(loop),
       options_(std::move(options)),
       facts_(std::move(facts)),
-      again_(loop, [this] { ReadFiles(); }) {
+      again_(loop, [this] { Look(); }) {
   if (options_.address.empty()) return;
   if (!options_.certificate_file.empty()) {
     ReadFiles();
@@ -35,9 +34,13 @@ WebhookServer::WebhookServer(os::Loop& loop, const Clock& clock, kube::Client& c
   keeper_->Look();
 }
 
+void WebhookServer::Look() {
+  keeper_ ? Serve(wanted_) : ReadFiles();
+}
+
 // Whoever renews them replaces the files, at any time.
 void WebhookServer::ReadFiles() {
-  again_.RingWithin(kLookAtFiles);
+  again_.RingWithin(options_.look);
   auto certificate = os::ReadFile(options_.certificate_file);
   auto key = os::ReadFile(options_.key_file);
   if (certificate && key) return Serve({*std::move(certificate), *std::move(key)});
@@ -47,10 +50,12 @@ void WebhookServer::ReadFiles() {
 }
 
 void WebhookServer::Serve(const http::Identity& identity) {
+  wanted_ = identity;
   const bool same = identity.certificate == served_.certificate && identity.key == served_.key;
   if (server_ != nullptr && same) return;
   const Status served = server_ == nullptr ? Listen(identity) : server_->Change(identity);
   if (!served) {
+    again_.RingWithin(options_.look);
     if (std::exchange(refusal_, served.error().message) == served.error().message) return;
     return log::Warn("the webhook does not serve by its certificate", served.error());
   }

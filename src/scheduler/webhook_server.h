@@ -28,6 +28,8 @@ struct WebhookOptions {
   std::string certificate_file{};
   std::string key_file{};
   webhook::KeptCertificates kept{};
+  // How often files are read, and a port that others have is tried again.
+  Duration look = std::chrono::seconds(30);
 };
 
 class WebhookServer {
@@ -40,6 +42,7 @@ class WebhookServer {
   int port() const { return server_ == nullptr ? 0 : server_->port(); }
 
  private:
+  void Look();
   void ReadFiles();
   void Serve(const http::Identity& identity);
   Status Listen(const http::Identity& identity);
@@ -50,6 +53,7 @@ class WebhookServer {
   const std::function<webhook::ClusterFacts()> facts_;
   std::optional<webhook::Keeper> keeper_;
   std::unique_ptr<http::Server> server_;
+  http::Identity wanted_;  // the newest
   http::Identity served_;
   std::string refusal_;  // why nothing new is served, as the log last said
   os::Alarm again_;

@@ -33,6 +33,18 @@ class WebhookServerTest : public kube::ClusterTest {
     server_ = std::make_unique<WebhookServer>(loop_, clock_, client(), options_,
                                               [] { return webhook::ClusterFacts(); });
   }
+  // That is not there yet.
+  void KeepInASecret() {
+    options_.certificate_file = options_.key_file = "";
+    options_.kept = {.secret_namespace = "kube-system",
+                     .secret = "tessera-scheduler-webhook",
+                     .names = {"tessera-scheduler.kube-system.svc"},
+                     .configurations = {}};
+    handler_ = [](const fake::Asked& asked, fake::Peer& peer) {
+      if (asked.method == "GET") return peer.Send(kube::Refusal(404, "NotFound", "not there"));
+      peer.Send(fake::Answer(201, "{}"));
+    };
+  }
   // "STATUS BODY" or the error, for whoever trusts that authority.
   std::string Ask(const std::string& path, const std::string& body) {
     http::Remote remote(
@@ -107,15 +119,7 @@ TEST_F(WebhookServerTest, WithoutAnAddressThereIsNone) {
 }
 
 TEST_F(WebhookServerTest, ACertificateOfItsOwnIsKeptInASecretAndServedOnceItIsTrusted) {
-  options_.certificate_file = options_.key_file = "";
-  options_.kept = {.secret_namespace = "kube-system",
-                   .secret = "tessera-scheduler-webhook",
-                   .names = {"tessera-scheduler.kube-system.svc"},
-                   .configurations = {}};
-  handler_ = [](const fake::Asked& asked, fake::Peer& peer) {
-    if (asked.method == "GET") return peer.Send(kube::Refusal(404, "NotFound", "not there"));
-    peer.Send(fake::Answer(201, "{}"));
-  };
+  KeepInASecret();
   Start();
 
   // Which is read again once it was created.
@@ -123,6 +127,22 @@ TEST_F(WebhookServerTest, ACertificateOfItsOwnIsKeptInASecretAndServedOnceItIsTr
   EXPECT_EQ(asked_[0].target, "/api/v1/namespaces/kube-system/secrets/tessera-scheduler-webhook");
   EXPECT_EQ(asked_[1].method + " " + asked_[1].target,
             "POST /api/v1/namespaces/kube-system/secrets");
+}
+
+TEST_F(WebhookServerTest, APortThatSomebodyElseHasIsTriedAgain) {
+  auto other = http::Server::ListenTcp(loop_, "127.0.0.1:0",
+                                       [](const http::Request&) { return http::Text("other"); });
+  ASSERT_TRUE(other);
+  options_.address = fmt::format("127.0.0.1:{}", (*other)->port());
+  options_.look = Duration(1);
+  KeepInASecret();
+  Start();
+  ASSERT_TRUE(RunUntil([&] { return log_.text().find("does not serve") != std::string::npos; }));
+  EXPECT_EQ(server_->port(), 0);
+
+  other->reset();
+
+  EXPECT_TRUE(RunUntil([&] { return server_->port() != 0; }));
 }
 
 }  // namespace
