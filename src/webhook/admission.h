@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a pod may be made, and what is added to it: a pure function of the question, the rules
-// and the cluster, which has no side effects, whether the pod will be made or not. Any thread.
+// Whether a pod may be made, and what is added to it. A pure function of the question, the rules
+// and the cluster: a dry run is answered as any other. Any thread.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,8 @@
 
 namespace tessera::webhook {
 
-// A pod that asks for none of our devices, is another scheduler's, or has the label that keeps the
-// webhook out is left as it is; of none the protocol may be forged (ProtocolGuard).
+// Pods that ask for none of our devices, are another scheduler's, or have the label that keeps the
+// webhook out are left as they are. No pod may forge the protocol (ProtocolGuard).
 Decision Decide(const Review& review, const Rules& rules, const ClusterFacts& facts);
 
 // The answer to what an API server has POSTed. kInvalid where that is no AdmissionReview.
