@@ -47,7 +47,9 @@ func (c *cluster) startControlPlane() error {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+keyFile("accounts.crt"),
 		"--service-account-signing-key-file="+keyFile("accounts.key"),
-		"--feature-gates=ResourceHealthStatus=true")
+		"--feature-gates=ResourceHealthStatus=true",
+		// It finds a webhook's pods itself: no kube-proxy runs.
+		"--enable-aggregator-routing=true")
 	if err != nil {
 		return err
 	}
