@@ -144,6 +144,12 @@ TEST_F(StoppedKubeletTest, GetsTheNewestListOnceItGoesOn) {
   ASSERT_NO_FATAL_FAILURE(FailAllButOne());
   EXPECT_TRUE(AwaitLog("kubelet does not answer in time"));
   EXPECT_GE(MetricNow(R"(tessera_ledger_reconciliations_total{result="failed"})"), 1);
+  // Told once while it lasts. A slow machine's kubelet is late before and after as well.
+  EXPECT_EQ(
+      LinesWith("WARN cannot compare the ledger reason=pod-resources-unavailable error=\"asking " +
+                dir_ +
+                "/kubelet/pod-resources/kubelet.sock: kubelet does not answer in time\" advice="),
+      LinesWith("INFO the ledger is compared again\n") + 1);
   process_.Signal(SIGCONT);
 
   ASSERT_TRUE(AwaitAllocatable(kReplicas));
@@ -151,11 +157,6 @@ TEST_F(StoppedKubeletTest, GetsTheNewestListOnceItGoesOn) {
   EXPECT_EQ(RunPod("b", 2), (std::vector<std::string>{"63::0", "63::1"}));
   EXPECT_TRUE(AwaitLog("INFO the ledger is compared again\n"));
   EXPECT_EQ(MetricNow(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})"), 1);
-  EXPECT_EQ(
-      LinesWith("WARN cannot compare the ledger reason=pod-resources-unavailable error=\"asking " +
-                dir_ +
-                "/kubelet/pod-resources/kubelet.sock: kubelet does not answer in time\" advice="),
-      1u);
 }
 
 TEST_F(StoppedKubeletTest, DoesNotHoldUpTheEnd) {

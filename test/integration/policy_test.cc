@@ -144,6 +144,7 @@ TEST_F(PolicyTest, WhatWaitsIsToldOnceAndShownUntilItHasChanged) {
   EXPECT_EQ(TimesInLog(kChanged), 0U);
   End("b");
   Expect(kNpu, 16, 12);
+  EXPECT_TRUE(AwaitLog(kChanged));
   EXPECT_EQ(TimesInLog(kWaits), 1U);
   EXPECT_EQ(TimesInLog(kChanged), 1U);
   EXPECT_FALSE(Page("/inventory").at("resources").at(0).as_object().contains("waiting"));
