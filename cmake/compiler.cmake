@@ -38,6 +38,13 @@ function(tessera_unsanitized TARGET)
   target_link_options(${TARGET} PRIVATE -fno-sanitize=all)
 endfunction()
 
+# tessera_covered(TARGET): with TESSERA_FUZZ, a fuzzer sees which ways its code takes. Tests that use it lose little.
+function(tessera_covered TARGET)
+  if(TESSERA_FUZZ)
+    target_compile_options(${TARGET} PRIVATE -fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp)
+  endif()
+endfunction()
+
 # What ships (decision 017). libvgpu.so takes most of it back (limiter/CMakeLists.txt), by options that come later:
 # the same option twice would stand in its first place alone.
 option(TESSERA_HARDENED "Compile and link with the compiler's and the linker's defences" OFF)

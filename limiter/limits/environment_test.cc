@@ -9,15 +9,15 @@
 namespace tessera::limiter {
 namespace {
 
-std::map<std::string, std::string>* variables = nullptr;
+std::map<std::string, std::string>* said_variables = nullptr;
 
 Environment Parse(std::map<std::string, std::string> said) {
-  variables = &said;
+  said_variables = &said;
   Environment environment;
   ParseEnvironment(
       [](const char* name) -> const char* {
-        const auto found = variables->find(name);
-        return found == variables->end() ? nullptr : found->second.c_str();
+        const auto found = said_variables->find(name);
+        return found == said_variables->end() ? nullptr : found->second.c_str();
       },
       &environment);
   return environment;

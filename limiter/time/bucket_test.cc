@@ -9,7 +9,7 @@
 namespace tessera::limiter {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMillisecond = 1'000'000;
 constexpr uint64_t kStart = 1'000'000'000'000;
 
 TEST(BucketTest, ANewOneIsFull) {
@@ -21,64 +21,65 @@ TEST(BucketTest, ANewOneIsFull) {
 
 TEST(BucketTest, WhatIsOwedIsWaitedForAsLongAsTheShareTakes) {
   TimeAccounting accounting{};
-  ASSERT_EQ(Take(&accounting, kStart, 25, kLongBurst + 50 * kMs), 0u);
-  EXPECT_EQ(Take(&accounting, kStart, 25, kMs), 200'000'001u);
-  EXPECT_EQ(Take(&accounting, kStart + 100 * kMs, 25, kMs), 100'000'001u);
-  EXPECT_EQ(Take(&accounting, kStart + 200 * kMs, 25, kMs), 0u);
-  EXPECT_EQ(Take(&accounting, kStart + 200 * kMs, 25, kMs), 4'000'001u);
+  ASSERT_EQ(Take(&accounting, kStart, 25, kLongBurst + 50 * kMillisecond), 0u);
+  EXPECT_EQ(Take(&accounting, kStart, 25, kMillisecond), 200'000'001u);
+  EXPECT_EQ(Take(&accounting, kStart + 100 * kMillisecond, 25, kMillisecond), 100'000'001u);
+  EXPECT_EQ(Take(&accounting, kStart + 200 * kMillisecond, 25, kMillisecond), 0u);
+  EXPECT_EQ(Take(&accounting, kStart + 200 * kMillisecond, 25, kMillisecond), 4'000'001u);
 }
 
 TEST(BucketTest, NoMoreThanTheBurstIsSavedUp) {
   TimeAccounting accounting{};
   ASSERT_EQ(Take(&accounting, kStart, 50, kBurst), 0u);
-  ASSERT_EQ(Take(&accounting, kStart + 3'600'000 * kMs, 50, kMs), 0u);
-  ASSERT_EQ(Take(&accounting, kStart + 3'600'000 * kMs, 50, kBurst), 0u);
-  EXPECT_EQ(Take(&accounting, kStart + 3'600'000 * kMs, 50, 1), 2'000'001u);
+  ASSERT_EQ(Take(&accounting, kStart + 3'600'000 * kMillisecond, 50, kMillisecond), 0u);
+  ASSERT_EQ(Take(&accounting, kStart + 3'600'000 * kMillisecond, 50, kBurst), 0u);
+  EXPECT_EQ(Take(&accounting, kStart + 3'600'000 * kMillisecond, 50, 1), 2'000'001u);
 }
 
 TEST(BucketTest, ForALongLaunchAsMuchAsItTakesIsSavedUp) {
   TimeAccounting accounting{};
   for (uint64_t i = 0; i < 3; ++i) {
-    const uint64_t now = kStart + i * 3'600'000 * kMs;
-    ASSERT_EQ(Take(&accounting, now, 50, 50 * kMs), 0u);
-    ASSERT_EQ(Take(&accounting, now, 50, 50 * kMs), 0u) << "one was saved up";
-    EXPECT_EQ(Take(&accounting, now, 50, 50 * kMs), 100'000'001u);
+    const uint64_t now = kStart + i * 3'600'000 * kMillisecond;
+    ASSERT_EQ(Take(&accounting, now, 50, 50 * kMillisecond), 0u);
+    ASSERT_EQ(Take(&accounting, now, 50, 50 * kMillisecond), 0u) << "one was saved up";
+    EXPECT_EQ(Take(&accounting, now, 50, 50 * kMillisecond), 100'000'001u);
   }
 }
 
 TEST(BucketTest, WhoWasHeldMaySaveUpMore) {
   TimeAccounting accounting{};
   ASSERT_EQ(Take(&accounting, kStart, 50, kBurst), 0u);
-  ASSERT_EQ(Take(&accounting, kStart + 1'000 * kMs, 50, kMs, 40 * kMs), 0u);
-  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(kBurst + 39 * kMs));
-  Correct(&accounting, kStart + 1'000 * kMs, 50, kMs, 0, 40 * kMs);
-  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(kBurst + 38 * kMs));
+  ASSERT_EQ(Take(&accounting, kStart + 1'000 * kMillisecond, 50, kMillisecond, 40 * kMillisecond),
+            0u);
+  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(kBurst + 39 * kMillisecond));
+  Correct(&accounting, kStart + 1'000 * kMillisecond, 50, kMillisecond, 0, 40 * kMillisecond);
+  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(kBurst + 38 * kMillisecond));
 }
 
 // As at a measure of it, before the next one is launched.
 TEST(BucketTest, WhatIsSavedUpForALongLaunchIsLeftWhereItIsCorrected) {
   TimeAccounting accounting{};
-  ASSERT_EQ(Take(&accounting, kStart, 50, 50 * kMs), 0u);
-  Correct(&accounting, kStart + 200 * kMs, 50, 3 * kMs, 50 * kMs);
-  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(47 * kMs));
-  Correct(&accounting, kStart + 200 * kMs, 50, 3 * kMs, kMs);
-  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(12 * kMs));
+  ASSERT_EQ(Take(&accounting, kStart, 50, 50 * kMillisecond), 0u);
+  Correct(&accounting, kStart + 200 * kMillisecond, 50, 3 * kMillisecond, 50 * kMillisecond);
+  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(47 * kMillisecond));
+  Correct(&accounting, kStart + 200 * kMillisecond, 50, 3 * kMillisecond, kMillisecond);
+  EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(12 * kMillisecond));
 }
 
 TEST(BucketTest, WhatCostLessIsGivenBackAndWhatCostMoreIsOwed) {
   TimeAccounting accounting{};
-  ASSERT_EQ(Take(&accounting, kStart, 50, kLongBurst + 20 * kMs), 0u);
-  Correct(&accounting, kStart, 50, -20 * kMs);
+  ASSERT_EQ(Take(&accounting, kStart, 50, kLongBurst + 20 * kMillisecond), 0u);
+  Correct(&accounting, kStart, 50, -20 * kMillisecond);
   EXPECT_EQ(Take(&accounting, kStart, 50, 0), 0u);
-  Correct(&accounting, kStart, 50, 3 * kMs);
+  Correct(&accounting, kStart, 50, 3 * kMillisecond);
   EXPECT_EQ(Take(&accounting, kStart, 50, 0), 6'000'001u);
 }
 
 TEST(BucketTest, OneOfAnotherBootIsGoodAgain) {
   TimeAccounting accounting{};
-  ASSERT_EQ(Take(&accounting, kStart * 1000, 50, kLongBurst + kMs), 0u);
-  EXPECT_EQ(Take(&accounting, kStart, 50, kMs), 2'000'001u);
-  EXPECT_EQ(Take(&accounting, kStart + 2 * kMs, 50, kMs), 0u);
+  ASSERT_EQ(Take(&accounting, kStart * 1000, 50, kLongBurst + kMillisecond), 0u);
+  EXPECT_EQ(Take(&accounting, kStart, 50, kMillisecond), 2'000'001u);
+  EXPECT_EQ(Take(&accounting, kStart + 2 * kMillisecond, 50, kMillisecond), 0u);
   accounting.busy_end = kStart * 1000;
   EXPECT_EQ(NewlyBusy(&accounting, kStart, kStart - 10, kStart - 3), 7u);
 }
@@ -88,7 +89,7 @@ TEST(BucketTest, WordsThatNobodyWroteKeepNobodyForEver) {
   accounting.bucket = {uint64_t{1} << (kLeftBits - 1), kStart};
   EXPECT_EQ(Take(&accounting, kStart, 1, 1), static_cast<uint64_t>(kMostOwed) * 100 + 1);
   accounting.bucket = {(uint64_t{1} << (kLeftBits - 1)) - 1, kStart};
-  ASSERT_EQ(Take(&accounting, kStart, 50, kLongBurst + kMs), 0u);
+  ASSERT_EQ(Take(&accounting, kStart, 50, kLongBurst + kMillisecond), 0u);
   EXPECT_EQ(Take(&accounting, kStart, 50, 1), 2'000'001u);
 }
 
@@ -100,10 +101,11 @@ TEST(BucketTest, SoMuchCanBeTakenAsIsNotToBeOwed) {
 
 TEST(BucketTest, ACorrectionOfAnyNumberStaysWithinWhatIsOwedOrLeft) {
   TimeAccounting accounting{};
-  accounting.bucket = {static_cast<uint64_t>(-kMs) & ((uint64_t{1} << kLeftBits) - 1), kStart};
+  accounting.bucket = {static_cast<uint64_t>(-kMillisecond) & ((uint64_t{1} << kLeftBits) - 1),
+                       kStart};
   Correct(&accounting, kStart, 50, INT64_MAX);
   EXPECT_EQ(LeftIn(accounting.bucket), -kMostOwed);
-  accounting.bucket = {static_cast<uint64_t>(kMs), kStart};
+  accounting.bucket = {static_cast<uint64_t>(kMillisecond), kStart};
   Correct(&accounting, kStart, 50, INT64_MIN);
   EXPECT_EQ(LeftIn(accounting.bucket), kMostOwed);
   const TotalWord seen = accounting.bucket;
@@ -116,14 +118,14 @@ TEST(BucketTest, AMarkStaysWhateverIsTakenAfterIt) {
   ASSERT_EQ(Take(&accounting, kStart, 50, kBurst), 0u);
   const TotalWord before = accounting.bucket;
   ASSERT_EQ(Take(&accounting, kStart, 50, 0), 0u);
-  EXPECT_TRUE(CorrectOnce(&accounting, before, kStart - 5, 50, kMs, 0xabcdef));
-  EXPECT_EQ(LeftIn(accounting.bucket), -kMs);
+  EXPECT_TRUE(CorrectOnce(&accounting, before, kStart - 5, 50, kMillisecond, 0xabcdef));
+  EXPECT_EQ(LeftIn(accounting.bucket), -kMillisecond);
   EXPECT_EQ(accounting.bucket.high, kStart) << "what began before is as if it had been taken then";
-  Correct(&accounting, kStart, 50, kMs);
+  Correct(&accounting, kStart, 50, kMillisecond);
   EXPECT_EQ(MarkIn(accounting.bucket), 0xabcdefu);
-  EXPECT_EQ(LeftIn(accounting.bucket), -2 * kMs);
-  EXPECT_FALSE(CorrectOnce(&accounting, before, kStart, 50, kMs, 1));
-  EXPECT_EQ(LeftIn(accounting.bucket), -2 * kMs);
+  EXPECT_EQ(LeftIn(accounting.bucket), -2 * kMillisecond);
+  EXPECT_FALSE(CorrectOnce(&accounting, before, kStart, 50, kMillisecond, 1));
+  EXPECT_EQ(LeftIn(accounting.bucket), -2 * kMillisecond);
 }
 
 TEST(BucketTest, ThreadsTakeNoMoreThanThereIs) {

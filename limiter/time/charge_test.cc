@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "limiter/time/bucket.h"
+#include "limiter/time/times_under_test.h"
 
 namespace tessera::limiter {
 namespace {
-
-constexpr uint64_t kMs = 1'000'000;
 
 class ChargeTest : public testing::Test {
  protected:

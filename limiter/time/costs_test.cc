@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "limiter/time/times_under_test.h"
+
 namespace tessera::limiter {
 namespace {
 
@@ -122,8 +124,6 @@ TEST_F(CostsTest, WhatRunsAtTheSameTimeCostsWhatTheDeviceWasBusy) {
     EXPECT_NEAR(static_cast<double>(cost->ns()), 20'000, 100);
   }
 }
-
-constexpr uint64_t kMs = 1'000'000;
 
 TEST_F(CostsTest, AmongNeighboursALongKernelCostsWhatItWasCalibratedTo) {
   Cost* const cost = costs_->Find(7);

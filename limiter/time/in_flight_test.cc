@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "limiter/time/bucket.h"
+#include "limiter/time/times_under_test.h"
 
 namespace tessera::limiter {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kNow = 1'000'000 * kMs;
 
 class ChargeEndTest : public testing::Test {

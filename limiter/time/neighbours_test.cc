@@ -6,10 +6,11 @@
 #include <thread>
 #include <vector>
 
+#include "limiter/time/times_under_test.h"
+
 namespace tessera::limiter {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kStart = 1'000'000 * kMs;
 
 class NeighboursTest : public testing::Test {

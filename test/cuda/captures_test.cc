@@ -6,8 +6,6 @@
 namespace tessera::fake_cuda {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
-
 class CapturesTest : public CudaTest {
  protected:
   static void Begin(const Library& cuda, CUstream stream, CUstreamCaptureMode mode) {

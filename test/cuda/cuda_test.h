@@ -15,6 +15,7 @@
 namespace tessera::fake_cuda {
 
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
+inline constexpr uint64_t kMs = 1'000'000;  // ns
 
 // In a process with the driver initialized and device 0's primary context current.
 class Gpu : public Library {

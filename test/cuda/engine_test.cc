@@ -8,8 +8,6 @@
 namespace tessera::fake_cuda {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
-
 class EngineTest : public CudaTest {
  protected:
   // A process that gives the card so many kernels, says so, and waits for them; then for its end.

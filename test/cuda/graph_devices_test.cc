@@ -7,7 +7,6 @@
 namespace tessera::fake_cuda {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr const char* kUuids[] = {"GPU-dbca3343-a2b9-4eec-a334-6a67dc541af0",
                                   "GPU-c018374b-45c1-4082-aaf7-5ab675f5bb33"};
 

@@ -4,8 +4,6 @@
 namespace tessera::fake_cuda {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
-
 class GraphsTest : public CudaTest {
  protected:
   static CUgraph NewGraph(const Library& cuda) {

@@ -99,8 +99,8 @@ uint64_t TakePiece(Pool& pool, uint64_t bytes, CUstream stream) {
 }
 
 // One piece of two that lie side by side and are free.
-using Pieces = std::map<uint64_t, Piece>;
-Pieces::iterator Join(Pool& pool, Pieces::iterator left, Pieces::iterator right) {
+using PieceIterator = std::map<uint64_t, Piece>::iterator;
+PieceIterator Join(Pool& pool, PieceIterator left, PieceIterator right) {
   if (left->second.used || right->second.used) return right;
   if (left->second.segment != right->second.segment) return right;
   for (const auto& one : {left, right}) pool.free.erase({one->second.bytes, one->first});

@@ -44,7 +44,6 @@ TEST_F(StateTest, ProcessesShareTheMemoryOfACard) {
 }
 
 TEST_F(StateTest, WhatProcessesTookOfACardIsRememberedWhenTheyHaveEnded) {
-  constexpr uint64_t kMs = 1'000'000;
   for (const char* options : {"context-mib=0,late-ms=0", "context-mib=0,late-ms=0,slice-us=2000"}) {
     SCOPED_TRACE(options);
     CudaNode node;

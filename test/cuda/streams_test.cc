@@ -6,8 +6,6 @@
 namespace tessera::fake_cuda {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
-
 class StreamsTest : public CudaTest {
  protected:
   static CUevent Record(const Library& cuda, CUstream stream = nullptr) {
