@@ -51,14 +51,17 @@ Result<UsageByDevice> TakenBy(const kube::Pod& pod, const hami::Vendor& vendor,
 }  // namespace
 
 Cluster::Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies)
-    : vendor_(vendor), rules_(std::move(rules)), policies_(std::move(policies)) {}
+    : vendor_(vendor), rules_(std::move(rules)), policies_(std::move(policies)), quotas_(rules_) {}
 
 kube::PodFields Cluster::PodFields() const {
   const std::vector<std::string> resources{rules_.count_name, rules_.memory_name,
                                            rules_.percentage_name, rules_.cores_name};
-  return {.keys = {"hami.io/", "nvidia.com/"}, .resource = [resources](std::string_view name) {
-            return std::ranges::find(resources, name) != resources.end();
-          }};
+  return {.keys = {"hami.io/", "nvidia.com/"},
+          .resource =
+              [resources](std::string_view name) {
+                return std::ranges::find(resources, name) != resources.end();
+              },
+          .quota = true};
 }
 
 kube::ClusterNodeFields Cluster::NodeFields() const {
@@ -120,7 +123,7 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
     takers_[pod->uid] = {pod->node, pod->FullName()};
     return;
   }
-  Take(pod->uid, {pod->node, pod->FullName()}, *std::move(usage));
+  Take(*pod, pod->node, *std::move(usage));
 }
 
 void Cluster::RemovePod(const kube::Pod& pod) {
@@ -154,20 +157,20 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
     const bool better = spreads ? node->fullness < fullness : node->fullness > fullness;
     const bool equal = best != nullptr && node->fullness == fullness && name < *best;
     if (best != nullptr && !better && !equal) continue;
-    Fit fit = FitOn(node, *demand);
+    Fit fit = FitOn(node, *demand, call.pod);
     if (!fit) continue;
     best = &name;
     fullness = node->fullness;
     placement = *std::move(fit);
   }
   if (best == nullptr) {
-    FilterAnswer refusal = RefusalBy(call.nodes, *demand);
+    FilterAnswer refusal = RefusalBy(call, *demand);
     if (!call.simulated) KeepRefusal(call, refusal, now);
     return refusal;
   }
   if (call.simulated) return {.nodes = {*best}};
   refusals_.Erase(call.pod.uid);
-  HoldFor(call.pod.uid, {*best, call.pod.FullName()}, std::move(placement), now);
+  HoldFor(call.pod, *best, std::move(placement), now);
   return {.nodes = {*best}};
 }
 
@@ -178,11 +181,10 @@ FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::stri
                    ", which is not among those to choose from"};
 }
 
-FilterAnswer Cluster::RefusalBy(const std::vector<std::string>& names,
-                                const DeviceDemand& demand) const {
+FilterAnswer Cluster::RefusalBy(const FilterCall& call, const DeviceDemand& demand) const {
   FilterAnswer answer;
-  for (const std::string& name : names) {
-    const Misfit misfit = FitOn(FindNode(name), demand).error();
+  for (const std::string& name : call.nodes) {
+    const Misfit misfit = FitOn(FindNode(name), demand, call.pod).error();
     (misfit.passes ? answer.failed : answer.unresolvable).emplace(name, misfit.why);
   }
   return answer;
@@ -202,7 +204,7 @@ void Cluster::KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady n
 std::vector<kube::PodPtr> Cluster::ToWake(Steady now) {
   return refusals_.ToWake(now, [this](const kube::Pod& pod, const std::string& node) {
     const auto demand = DemandOf(pod);
-    return demand && FitOn(FindNode(node), *demand);
+    return demand && FitOn(FindNode(node), *demand, pod);
   });
 }
 
@@ -220,9 +222,9 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
     }
     const DeviceDemand demand = TRY(DemandOf(*pod->second));
     DropHold(call.uid);
-    Fit fit = FitOn(FindNode(call.node), demand);
+    Fit fit = FitOn(FindNode(call.node), demand, *pod->second);
     if (!fit) return Fail(Reason::kNoRoom, "node {}: {}", call.node, fit.error().why);
-    HoldFor(call.uid, {call.node, pod->second->FullName()}, *std::move(fit), now);
+    HoldFor(*pod->second, call.node, *std::move(fit), now);
     hold = holds_.find(call.uid);
   }
   std::vector<hami::Entry> entries;
@@ -323,20 +325,31 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand) {
   return ChooseDevices(demand, node->devices);
 }
 
-void Cluster::HoldFor(const std::string& uid, Taker taker, PodPlacement placement, Steady now) {
-  std::string node = taker.node;
-  Take(uid, std::move(taker), UsageOfPlacement(placement, nullptr));
-  holds_[uid] = {std::move(node), std::move(placement), now};
+Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
+                            const kube::Pod& pod) const {
+  Fit fit = FitOn(node, demand);
+  if (!fit) return fit;
+  // To evict pods of that node would not help.
+  const std::string* why = quotas_.WhyNot(pod, UsageOfPlacement(*fit, nullptr));
+  return why == nullptr ? fit : tl::unexpected(Misfit{*why, false});
 }
 
-void Cluster::Take(const std::string& uid, Taker taker, UsageByDevice usage) {
-  NodeState& node = nodes_[taker.node];
-  node.taken[uid] = std::move(usage);
-  takers_[uid] = std::move(taker);
-  Recount(node);
+void Cluster::HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement,
+                      Steady now) {
+  Take(pod, node, UsageOfPlacement(placement, nullptr));
+  holds_[pod.uid] = {node, std::move(placement), now};
+}
+
+void Cluster::Take(const kube::Pod& pod, const std::string& node, UsageByDevice usage) {
+  quotas_.Take(pod, usage);
+  NodeState& state = nodes_[node];
+  state.taken[pod.uid] = std::move(usage);
+  takers_[pod.uid] = {node, pod.FullName()};
+  Recount(state);
 }
 
 void Cluster::Release(const std::string& uid) {
+  quotas_.Release(uid);
   const auto at = takers_.find(uid);
   if (at == takers_.end()) return;
   const auto node = nodes_.find(at->second.node);

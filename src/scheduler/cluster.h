@@ -17,10 +17,12 @@
 #include "kube/objects/binding.h"
 #include "kube/objects/cluster_node.h"
 #include "kube/objects/pod.h"
+#include "kube/objects/resource_quota.h"
 #include "placement/agent_mark.h"
 #include "placement/device_choice.h"
 #include "scheduler/explanation.h"
 #include "scheduler/extender.h"
+#include "scheduler/quotas.h"
 #include "scheduler/refusals.h"
 #include "webhook/rules.h"
 
@@ -50,6 +52,7 @@ class Cluster {
   void RemoveNode(const std::string& name);
   void PutPod(const kube::PodPtr& pod);
   void RemovePod(const kube::Pod& pod);
+  Quotas& quotas() { return quotas_; }
 
   // The best of the nodes, on which room is held from then on; a former hold of the pod goes. Where
   // there is none, each says why. A pod that asks for nothing of ours gets all nodes, and a
@@ -112,11 +115,13 @@ class Cluster {
   const NodeState* FindNode(const std::string& name) const;
   static FilterAnswer AnswerOfSent(const Hold& hold, const std::vector<std::string>& names);
   // Of a pod that none of the nodes can have.
-  FilterAnswer RefusalBy(const std::vector<std::string>& names, const DeviceDemand& demand) const;
+  FilterAnswer RefusalBy(const FilterCall& call, const DeviceDemand& demand) const;
   void KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now);
   static Fit FitOn(const NodeState* node, const DeviceDemand& demand);
-  void HoldFor(const std::string& uid, Taker taker, PodPlacement placement, Steady now);
-  void Take(const std::string& uid, Taker taker, UsageByDevice usage);
+  // The same, and the quotas of its namespace allow it.
+  Fit FitOn(const NodeState* node, const DeviceDemand& demand, const kube::Pod& pod) const;
+  void HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement, Steady now);
+  void Take(const kube::Pod& pod, const std::string& node, UsageByDevice usage);
   void Release(const std::string& uid);
   // Of which nothing is known that counts, as of one that is gone with its pods.
   void ForgetEmpty(const std::string& name);
@@ -134,6 +139,7 @@ class Cluster {
   std::map<std::string, Taker> takers_;          // by UID
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
   std::map<std::string, Hold> holds_;            // by UID
+  Quotas quotas_;
   Refusals refusals_;
 };
 

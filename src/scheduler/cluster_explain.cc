@@ -65,7 +65,7 @@ void Cluster::ExplainNodes(const kube::Pod& pod, Explanation& explanation) const
   }
   for (const std::string& name : names) {
     const NodeState* node = FindNode(name);
-    const Fit fit = demand ? FitOn(node, *demand) : Fit();
+    const Fit fit = demand ? FitOn(node, *demand, pod) : Fit();
     if (demand && fit) {
       if (explanation.fit.size() < RefusalGroup::kMostNamed) explanation.fit.push_back(name);
       continue;

@@ -77,6 +77,23 @@ TEST_F(ClusterTest, TheFullestNodeWithRoomIsChosenAndWithoutOneEachSaysWhy) {
             (std::map<std::string, std::string>{{"c", "the node has registered no devices"}}));
 }
 
+TEST_F(ClusterTest, WhatANamespaceMayHaveIsNotExceededOnAnyNode) {
+  cluster_.PutNode(Node("b", 4000));
+  cluster_.quotas().Put(
+      {.quota_namespace = "team", .name = "gpus", .hard = {{"limits.nvidia.com/gpumem", "5000"}}});
+  EXPECT_EQ(NodeFor(Pod("first", 3000)), "a");
+  const FilterAnswer second = Filter(Pod("second", 3000));
+  EXPECT_EQ(second.nodes, std::vector<std::string>{});
+  EXPECT_EQ(second.unresolvable.at("a"),
+            "the pod's namespace has too little limits.nvidia.com/gpumem left in its ResourceQuota "
+            "gpus");
+
+  // A percentage is known once there is a device: half of b's is less than half of a's.
+  kube::Pod half = Pod("half", 0);
+  half.containers[0].limits = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}};
+  EXPECT_EQ(NodeFor(half), "b");
+}
+
 TEST_F(ClusterTest, APodMayHaveItsNodesSpread) {
   EXPECT_EQ(NodeFor(Pod("first", 3000)), "a");
   kube::Pod pod = Pod("second", 1000);

@@ -32,7 +32,8 @@ constexpr int kPage = 500;
 constexpr Duration kPageLimit = std::chrono::seconds(30);
 constexpr double kBindsPerSecond = 1'000;
 
-constexpr std::string_view kNotReady = "the nodes and pods of the cluster are still being read";
+constexpr std::string_view kNotReady =
+    "the nodes, pods and quotas of the cluster are still being read";
 
 const http::ListenOptions kExtender{
     .takes = {.posts = true, .body = kMostOfCall, .chunks = true, .requests = 1'000'000},
@@ -120,6 +121,18 @@ struct Service::Impl {
                     fresh_pods.Listed(pods);
                     LogReady();
                   }}),
+        quotas(loop, client,
+               {.path = "/api/v1/resourcequotas",
+                .form = kube::ResourceQuotaForm(LimitNames()),
+                .read =
+                    [names = LimitNames()](const json::Value& object) {
+                      return kube::ReadResourceQuota(object, names);
+                    },
+                .most = kMostOfObjects},
+               {.added = [this](const auto& quota) { cluster.quotas().Put(*quota); },
+                .changed = [this](const auto&, const auto& quota) { cluster.quotas().Put(*quota); },
+                .removed = [this](const auto& quota) { cluster.quotas().Remove(*quota); },
+                .listed = [this] { LogReady(); }}),
         events(loop, client, options.host, [](std::string_view) {}),
         locks(loop, clock, client, options.locks),
         binder(clock, client, cluster, locks),
@@ -188,7 +201,10 @@ struct Service::Impl {
                  .subject = why}});
   }
 
-  bool Ready() const { return nodes.Synced() && pods.Synced(); }
+  kube::Which LimitNames() {
+    return [this](std::string_view name) { return cluster.quotas().Reads(name); };
+  }
+  bool Ready() const { return nodes.Synced() && pods.Synced() && quotas.Synced(); }
   // Whether pods can be placed: kUnavailable, with why not.
   Status MayPlace() const {
     TRY(leadership.Leads());
@@ -258,6 +274,7 @@ struct Service::Impl {
   kube::Client client;
   kube::Informer<kube::ClusterNode> nodes;
   kube::Informer<kube::Pod> pods;
+  kube::Informer<kube::ResourceQuota> quotas;
   Freshness fresh_nodes;
   Freshness fresh_pods;
   kube::EventQueue events;

@@ -70,8 +70,9 @@ class ServiceTest : public ::testing::Test {
 
   os::Loop loop_;
   static constexpr char kNoItems[] = R"({"metadata":{"resourceVersion":"1"},"items":[]})";
+  std::string quotas_ = kNoItems;
   bool lists_ = true;
-  int lists_read_ = 0;
+  int lists_read_ = 0;  // of nodes and pods
   fake::Peer* lease_stream_ = nullptr;
   fake::Peer* pod_stream_ = nullptr;
   std::vector<std::string> events_;
@@ -100,6 +101,9 @@ class ServiceTest : public ::testing::Test {
         }
         if (!lists_) return;
         if (of_leases) return peer.Send(fake::Answer(200, kNoItems));
+        if (asked.target.starts_with("/api/v1/resourcequotas?")) {
+          return peer.Send(fake::Answer(200, quotas_));
+        }
         ++lists_read_;
         const bool nodes = asked.target.starts_with("/api/v1/nodes");
         peer.Send(fake::Answer(200, R"({"metadata":{"resourceVersion":"1"},"items":[)" +
@@ -141,7 +145,7 @@ TEST_F(ServiceTest, APodIsFilteredAndBoundWithWhatItGets) {
 TEST_F(ServiceTest, UntilTheClusterIsReadCallsAreToComeAgain) {
   lists_ = false;
   Start();
-  const std::string why = "the nodes and pods of the cluster are still being read";
+  const std::string why = "the nodes, pods and quotas of the cluster are still being read";
   EXPECT_EQ(Call(service_->status_port(), {"GET", "/readyz", {}, ""}),
             "the server answered with status 503");
   EXPECT_EQ(Call(service_->status_port(), {"GET", "/healthz", {}, ""}), "ok\n");
@@ -229,6 +233,18 @@ TEST_F(ServiceTest, DevicesOfNodesWithoutOneOfTheLabelsDoNotCount) {
   AwaitReady();
   EXPECT_NE(Post("/filter", FilterBody()).find("the node has registered no devices"),
             std::string::npos);
+}
+
+TEST_F(ServiceTest, AQuotaOfThePodsNamespaceIsReadAndHolds) {
+  quotas_ = R"({"metadata":{"resourceVersion":"1"},"items":[)"
+            R"({"metadata":{"name":"gpus","namespace":"team","uid":"q","resourceVersion":"1"},)"
+            R"("spec":{"hard":{"limits.nvidia.com/gpumem":"2999"}}}]})";
+  Start();
+  AwaitReady();
+  EXPECT_EQ(Post("/filter", FilterBody()),
+            R"({"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{"a":)"
+            R"("the pod's namespace has too little limits.nvidia.com/gpumem left in its )"
+            R"(ResourceQuota gpus"},"Error":""})");
 }
 
 TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {

@@ -8,6 +8,7 @@
 #include "kube/objects/cluster_node.h"
 #include "kube/objects/metadata.h"
 #include "kube/objects/pod.h"
+#include "kube/objects/resource_quota.h"
 #include "kube/objects/secret.h"
 #include "kube/objects/webhook.h"
 #include "kube/wire.h"
@@ -20,7 +21,7 @@ namespace {
 
 kube::PodFields Few() {
   const auto few = [](std::string_view name) { return name.starts_with('a'); };
-  return {.keys = {"a"}, .resource = few, .variable = few};
+  return {.keys = {"a"}, .resource = few, .variable = few, .quota = true};
 }
 
 // The events of a stream, up to what is none.
@@ -77,6 +78,9 @@ void CheckPod(const tessera::json::Value& object) {
 // Whatever kind it says it is of.
 void CheckOthers(const tessera::json::Value& object) {
   const auto all = [](std::string_view) { return true; };
+  const auto quota = kube::ReadResourceQuota(object, all);
+  Require(quota || !quota.error().message.empty(), "a refusal says why");
+  if (quota) Require(!quota->name.empty() && !quota->quota_namespace.empty(), "a quota has a name");
   const auto node =
       kube::ReadClusterNode(object, {.label = all, .annotation = all, .resource = all});
   Require(node || !node.error().message.empty(), "a refusal says why");

@@ -76,6 +76,31 @@ Status ReadStatus(const json::Object& status, Pod& pod) {
   return {};
 }
 
+bool IsOfQuality(std::string_view resource) {
+  return resource == "cpu" || resource == "memory";
+}
+
+// Whether a container of the list asks for CPU or memory, by which Kubernetes tells best effort.
+Result<bool> HasQuality(const json::Object& spec, std::string_view key) {
+  for (const json::Object* container : TRY(ObjectsIn(spec, key))) {
+    const json::Object& resources = *TRY(ObjectIn(*container, "resources"));
+    for (const char* list : {"limits", "requests"}) {
+      for (const auto& amount : *TRY(ObjectIn(resources, list))) {
+        if (IsOfQuality(amount.key())) return true;
+      }
+    }
+  }
+  return false;
+}
+
+Result<QuotaFacts> ReadQuotaFacts(const json::Object& spec) {
+  const bool quality =
+      TRY(HasQuality(spec, "containers")) || TRY(HasQuality(spec, "initContainers"));
+  return QuotaFacts{.deadline = Member(spec, "activeDeadlineSeconds") != nullptr,
+                    .best_effort = !quality,
+                    .priority_class = TRY(TextIn(spec, "priorityClassName"))};
+}
+
 Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& pod) {
   pod.uid = TRY(NeededTextIn(metadata, "uid"));
   pod.pod_namespace = TRY(NeededTextIn(metadata, "namespace"));
@@ -107,6 +132,7 @@ Result<Pod> ReadPodParts(const json::Object& object, const PodFields& wanted) {
   if (!cut && pod.containers.size() == init) {
     return Fail(Reason::kInvalid, "spec: it has no containers");
   }
+  if (wanted.quota && !cut) pod.quota = TRY_IN(ReadQuotaFacts(spec), "spec");
   const json::Object& status = *TRY(ObjectIn(object, "status"));
   TRY_IN(ReadStatus(status, pod), "status");
   if (!wanted.resource || cut || std::ranges::any_of(pod.containers, &Container::Asks)) return pod;
@@ -133,8 +159,8 @@ json::Shape VariablesShape(const Which& which) {
 
 json::Shape ContainersShape(const PodFields& wanted) {
   using json::Shape;
-  const auto resource = [which = wanted.resource](std::string_view name) {
-    return which && which(name);
+  const auto resource = [which = wanted.resource, quota = wanted.quota](std::string_view name) {
+    return (which && which(name)) || (quota && IsOfQuality(name));
   };
   const Shape amounts = Shape::Map(resource, Shape::Scalar());
   return Shape::List(
@@ -174,6 +200,8 @@ Form PodForm(const PodFields& wanted) {
                                                           {"labels", texts},
                                                           {"annotations", texts}})},
                               {"spec", Shape::Object({{"nodeName", Shape::Scalar()},
+                                                      {"activeDeadlineSeconds", Shape::Scalar()},
+                                                      {"priorityClassName", Shape::Scalar()},
                                                       {"initContainers", containers},
                                                       {"containers", containers}})},
                               {"status", PodStatusShape()}}),
@@ -189,7 +217,7 @@ Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted) {
 
 size_t CostOf(const Pod& pod) {
   constexpr size_t kContainer = 400;
-  size_t bytes = CostOf(pod.labels) + CostOf(pod.annotations);
+  size_t bytes = CostOf(pod.labels) + CostOf(pod.annotations) + pod.quota.priority_class.size();
   for (const Container& container : pod.containers) {
     bytes += kContainer + container.name.size() + CostOf(container.limits) +
              CostOf(container.requests) + CostOf(container.variables);

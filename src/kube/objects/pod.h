@@ -33,6 +33,14 @@ struct Container {
   bool operator==(const Container&) const = default;
 };
 
+// Of a pod, what the scopes of quotas ask (resource_quota.h).
+struct QuotaFacts {
+  bool deadline = false;     // spec.activeDeadlineSeconds
+  bool best_effort = false;  // no container asks for CPU or memory
+  std::string priority_class{};
+  bool operator==(const QuotaFacts&) const = default;
+};
+
 struct Pod {
   enum class Phase : uint8_t { kUnknown, kPending, kRunning, kSucceeded, kFailed };
 
@@ -48,6 +56,7 @@ struct Pod {
   Texts labels{};
   Texts annotations{};
   std::vector<Container> containers{};  // init containers first, as they run; no ephemeral ones
+  QuotaFacts quota{};
   // What of it is over its bound, and not kept, in words; empty: nothing. Nobody decides by such a
   // pod.
   std::string excess{};
@@ -75,6 +84,7 @@ struct PodFields {
   // Environment variables of containers: those with a value. One that is taken from elsewhere
   // (valueFrom) is none.
   Which variable{};
+  bool quota = false;  // what quotas ask of it
 };
 
 // What of pods is kept while they are read.

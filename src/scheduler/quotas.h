@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pods of a namespace may have of devices together: ResourceQuotas with a limit of memory
+// or compute time, as HAMi means them. Kubernetes counts what pods write; here counts what they
+// have, of which a percentage is known once there is a device. No I/O; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "kube/objects/pod.h"
+#include "kube/objects/resource_quota.h"
+#include "placement/capacity.h"
+#include "placement/requests.h"
+
+namespace tessera::scheduler {
+
+class Quotas {
+ public:
+  explicit Quotas(const RequestRules& rules);
+
+  // Whether the limits of a quota have this name.
+  bool Reads(std::string_view name) const;
+
+  void Put(const kube::ResourceQuota& quota);
+  void Remove(const kube::ResourceQuota& quota);
+  // What the pod has, or has room held: in place of what it had.
+  void Take(const kube::Pod& pod, const UsageByDevice& usage);
+  void Release(const std::string& uid);
+
+  // Why the pod cannot have so much more, and the quota's name; null: it can. It lives until the
+  // next Put.
+  const std::string* WhyNot(const kube::Pod& pod, const UsageByDevice& more) const;
+
+ private:
+  // MiB of devices, and percent.
+  struct Amounts {
+    int64_t memory = 0;
+    int64_t cores = 0;
+  };
+  struct Quota {
+    kube::ResourceQuota object;
+    Amounts limits;
+    std::string no_memory;  // in words
+    std::string no_cores;
+  };
+  struct Taken {
+    kube::QuotaFacts facts;
+    Amounts amounts;
+  };
+  struct Namespace {
+    std::map<std::string, Quota> quotas;           // by name
+    std::unordered_map<std::string, Taken> taken;  // by the pod's UID
+  };
+
+  static Amounts SumOf(const UsageByDevice& usage);
+
+  const std::string memory_;  // limits.NAME; empty: no pod can ask for it
+  const std::string cores_;
+  const int64_t memory_factor_;
+  std::map<std::string, Namespace> namespaces_;
+  std::unordered_map<std::string, std::string> takers_;  // namespaces by UID
+};
+
+}  // namespace tessera::scheduler
