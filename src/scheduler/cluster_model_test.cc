@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random pods, nodes, deaths, restarts, and events that come late and twice, in simulated time,
+// beside a reference that adds up what the API server's annotations say. TESSERA_MODEL_STEPS makes
+// it longer, TESSERA_MODEL_SEED repeats a run.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <deque>
+#include <random>
+
+#include "base/text.h"
+#include "hami/names.h"
+#include "hami/node_register.h"
+#include "scheduler/cluster.h"
+
+namespace tessera::scheduler {
+namespace {
+
+using Kind = kube::Container::Kind;
+using Phase = kube::Pod::Phase;
+
+constexpr int64_t kCardMemory = 8000;
+constexpr int64_t kCardShares = 4;
+constexpr size_t kMostPods = 40;
+constexpr size_t kCards = 2;  // of a node
+constexpr std::array kNodes = {"a", "b", "c", "d"};
+constexpr Duration kHoldsFor{600'000};
+
+uint64_t NumberIn(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// What somebody has of a card.
+struct Room {
+  int64_t containers = 0;
+  int64_t memory = 0;
+  int64_t cores = 0;
+  Room operator+(const Room& more) const {
+    return {containers + more.containers, memory + more.memory, cores + more.cores};
+  }
+  Room Max(const Room& other) const {
+    return {std::max(containers, other.containers), std::max(memory, other.memory),
+            std::max(cores, other.cores)};
+  }
+};
+using RoomByCard = std::map<std::string, Room>;
+
+// By the annotation, in which the containers stand in their order:
+// "ID,NVIDIA,MEMORY,CORES:...;...;".
+RoomByCard PeakOf(const kube::Pod& pod) {
+  const std::string_view all = pod.Annotation(hami::kNvidia.pod_allocated);
+  RoomByCard sidecars;
+  RoomByCard apps;
+  RoomByCard peak;
+  const std::vector<std::string> entries = Split(all, ';');
+  for (size_t i = 0; i < pod.containers.size(); ++i) {
+    for (const std::string& part : Split(entries.at(i), ':')) {
+      if (part.empty()) continue;
+      const std::vector<std::string> words = Split(part, ',');
+      const std::string& card = words.at(0);
+      const Room room{1, std::stoll(std::string(words.at(2))),
+                      std::stoll(std::string(words.at(3)))};
+      const Kind kind = pod.containers[i].kind;
+      if (kind == Kind::kApp) apps[card] = apps[card] + room;
+      if (kind == Kind::kSidecar) sidecars[card] = sidecars[card] + room;
+      peak[card] =
+          peak[card].Max(kind == Kind::kInit ? sidecars[card] + room : sidecars[card] + apps[card]);
+    }
+  }
+  return peak;
+}
+
+class ClusterModel {
+ public:
+  explicit ClusterModel(uint64_t seed) : random_(seed) {
+    for (const char* node : kNodes) AddNode(node);
+    Restart();
+  }
+
+  void Step() {
+    now_ += Duration(Below(200));
+    ++steps_;
+    switch (Below(16)) {
+      case 0:
+      case 1:
+      case 2:
+        return CreatePod();
+      case 3:
+      case 4:
+      case 5:
+        return FilterOne();
+      case 6:
+      case 7:
+        return BindOne();
+      case 8:
+        return EndOne();
+      case 9:
+        return DeleteOne();
+      case 10:
+        return Below(4) == 0 ? ChangeNode() : Simulate();
+      case 11:
+        return Below(50) == 0 ? Restart() : Repeat();
+      case 12:
+        return Wake();
+      default:
+        return Deliver();
+    }
+  }
+
+  // Until nothing is under way: a pod that was refused then fits nowhere.
+  void Settle() {
+    settles_ = true;
+    while (!placed_.empty()) BindOne();
+    while (!events_.empty()) Deliver();
+    cluster_->DropHoldsBefore(now_ + Duration(1));
+    for (int quiet = 0; quiet < 140 && !testing::Test::HasFailure(); ++quiet) {
+      now_ += Duration(1'000);
+      const auto woken = cluster_->ToWake(now_);
+      if (!woken.empty()) quiet = 0;
+      for (const kube::PodPtr& pod : woken) Try(pod->uid);
+      while (!placed_.empty()) BindOne();
+      while (!events_.empty()) Deliver();
+    }
+    for (const std::string& uid : refused_) ExpectNoRoom(*pods_.at(uid), "was not woken");
+    if (testing::Test::HasFailure()) return;
+    // Nor is one refused that nobody has tried.
+    for (const std::string& uid : Waiting()) {
+      Try(uid);
+      if (!placed_.contains(uid)) ExpectNoRoom(*pods_.at(uid), "is refused");
+      while (!placed_.empty()) BindOne();
+      while (!events_.empty()) Deliver();
+    }
+    settles_ = false;
+  }
+
+ private:
+  static RequestRules Rules() {
+    return RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
+  }
+
+  uint64_t Below(uint64_t bound) { return random_() % bound; }
+  // A fault; none while all settles, as what is held for a pod that is not bound is nobody's room.
+  bool OneIn(uint64_t bound) { return Below(bound) == 0 && !settles_; }
+  template <typename Keys>
+  std::string AnyOf(const Keys& keys) {
+    return *std::next(keys.begin(), static_cast<std::ptrdiff_t>(Below(keys.size())));
+  }
+
+  // --- What the API server has.
+
+  void AddNode(const std::string& name) {
+    std::vector<hami::RegisteredDevice> cards;
+    for (uint32_t i = 0; i < kCards; ++i) {
+      cards.push_back({.id = fmt::format("{}{}", name, i),
+                       .index = i,
+                       .count = kCardShares,
+                       .devmem = kCardMemory,
+                       .devcore = 100,
+                       .type = "NVIDIA A100",
+                       .health = !sick_.contains(fmt::format("{}{}", name, i))});
+    }
+    nodes_[name] = {
+        .name = name,
+        .annotations = {{std::string(hami::kNvidia.node_register), hami::EncodeRegister(cards)}}};
+    events_.emplace_back([this, node = nodes_[name]] { cluster_->PutNode(node); });
+  }
+
+  void ChangeNode() {
+    const std::string name = kNodes[Below(kNodes.size())];
+    if (!nodes_.contains(name)) {
+      AddNode(name);
+      // Kube-scheduler tries all pods again that wait where a node is new.
+      for (const std::string& uid : Waiting()) Try(uid);
+    } else if (Below(4) == 0) {
+      nodes_.erase(name);
+      events_.emplace_back([this, name] { cluster_->RemoveNode(name); });
+    } else {
+      const std::string card = fmt::format("{}{}", name, Below(kCards));
+      if (!sick_.erase(card)) sick_.insert(card);
+      AddNode(name);
+    }
+  }
+
+  kube::Container AnyContainer(const char* name, Kind kind) {
+    kube::Container container{.name = name, .kind = kind};
+    container.limits["nvidia.com/gpu"] = Below(6) == 0 ? "2" : "1";
+    if (Below(4) == 0) {
+      container.limits["nvidia.com/gpumem-percentage"] = std::to_string(25 * (1 + Below(4)));
+    } else {
+      container.limits["nvidia.com/gpumem"] = std::to_string(1000 * (1 + Below(8)));
+    }
+    constexpr std::array kCores = {"0", "25", "50", "100"};
+    container.limits["nvidia.com/gpucores"] = kCores[Below(kCores.size())];
+    return container;
+  }
+
+  void CreatePod() {
+    if (pods_.size() >= kMostPods) return;
+    kube::Pod pod{
+        .uid = fmt::format("uid-{}", steps_), .pod_namespace = "team", .phase = Phase::kPending};
+    pod.name = fmt::format("pod-{}", steps_);
+    const uint64_t which = Below(8);
+    if (which == 0) pod.containers.push_back(AnyContainer("init", Kind::kInit));
+    if (which == 1) pod.containers.push_back(AnyContainer("sidecar", Kind::kSidecar));
+    pod.containers.push_back(AnyContainer("main", Kind::kApp));
+    if (which == 2) pod.containers.push_back(AnyContainer("other", Kind::kApp));
+    Put(std::move(pod));
+  }
+
+  void Put(kube::Pod pod) {
+    const auto now = std::make_shared<const kube::Pod>(std::move(pod));
+    pods_[now->uid] = now;
+    events_.emplace_back([this, now] { Know(now); });
+  }
+
+  // As the watch tells it, in the order in which it was; the same once more at any time.
+  void Know(const kube::PodPtr& pod) {
+    known_[pod->uid] = pod;
+    cluster_->PutPod(pod);
+  }
+  void Deliver() {
+    if (events_.empty()) return;
+    events_.front()();
+    events_.pop_front();
+  }
+  void Repeat() {
+    if (!known_.empty())
+      cluster_->PutPod(
+          std::next(known_.begin(), static_cast<std::ptrdiff_t>(Below(known_.size())))->second);
+  }
+
+  void EndOne() {
+    std::vector<std::string> running;
+    for (const auto& [uid, pod] : pods_) {
+      if (!pod->node.empty() && !pod->HasEnded()) running.push_back(uid);
+    }
+    if (running.empty()) return;
+    kube::Pod pod = *pods_.at(AnyOf(running));
+    pod.phase = Below(2) == 0 ? Phase::kSucceeded : Phase::kFailed;
+    Put(std::move(pod));
+  }
+  void DeleteOne() {
+    if (pods_.empty()) return;
+    const auto gone = std::next(pods_.begin(), static_cast<std::ptrdiff_t>(Below(pods_.size())));
+    events_.emplace_back([this, pod = gone->second] {
+      known_.erase(pod->uid);
+      cluster_->RemovePod(*pod);
+    });
+    refused_.erase(gone->first);
+    pods_.erase(gone);
+  }
+
+  // --- What kube-scheduler does.
+
+  std::vector<std::string> Waiting() const {
+    std::vector<std::string> waiting;
+    for (const auto& [uid, pod] : pods_) {
+      if (pod->node.empty() && !placed_.contains(uid)) waiting.push_back(uid);
+    }
+    return waiting;
+  }
+  std::vector<std::string> NodeNames() const {
+    std::vector<std::string> names;
+    for (const auto& [name, node] : nodes_) names.push_back(name);
+    return names;
+  }
+
+  void FilterOne() {
+    const std::vector<std::string> waiting = Waiting();
+    if (!waiting.empty()) Try(AnyOf(waiting));
+  }
+  void Try(const std::string& uid) {
+    const auto pod = pods_.find(uid);
+    if (pod == pods_.end() || !pod->second->node.empty() || placed_.contains(uid)) return;
+    const FilterAnswer answer = cluster_->Filter({.pod = *pod->second, .nodes = NodeNames()}, now_);
+    refused_.erase(uid);
+    if (!answer.error.empty()) return;  // it comes again by itself
+    if (answer.nodes.empty()) {
+      refused_.insert(uid);
+    } else {
+      placed_[uid] = answer.nodes.front();
+    }
+  }
+  void Simulate() {
+    const std::vector<std::string> waiting = Waiting();
+    if (waiting.empty()) return;
+    const size_t holds = cluster_->holds();
+    cluster_->Filter({.pod = *pods_.at(AnyOf(waiting)), .nodes = NodeNames(), .simulated = true},
+                     now_);
+    EXPECT_EQ(cluster_->holds(), holds);
+  }
+  void Wake() {
+    for (const kube::PodPtr& pod : cluster_->ToWake(now_)) Try(pod->uid);
+    cluster_->DropHoldsBefore(now_ - kHoldsFor);
+  }
+
+  // One that was filtered is bound, whatever has become of it meanwhile.
+  void BindOne() {
+    if (placed_.empty()) return;
+    const auto next =
+        std::next(placed_.begin(), static_cast<std::ptrdiff_t>(Below(placed_.size())));
+    const auto [uid, chosen] = *next;
+    placed_.erase(next);
+    if (OneIn(20)) return;  // a plugin of kube-scheduler's refused it after filter
+    const std::string node = OneIn(20) ? std::string(kNodes[Below(kNodes.size())]) : chosen;
+    const auto pod = pods_.find(uid);
+    const BindCall call{"team", pod == pods_.end() ? "gone" : pod->second->name, uid, node};
+    const auto binding = cluster_->PlaceOn(call, now_, Wall());
+    if (!binding) return;
+    cluster_->BindingSent(uid);
+    const bool there = pod != pods_.end() && pod->second->node.empty() && nodes_.contains(node);
+    if (!there) return cluster_->DropHold(uid);  // the API server says so
+    if (OneIn(10)) return;  // it was lost, and nobody knows: kube-scheduler comes again
+    kube::Pod bound = *pod->second;
+    bound.node = node;
+    bound.phase = Phase::kRunning;
+    for (const auto& [key, value] : binding->annotations) bound.annotations[key] = value;
+    Put(std::move(bound));
+    if (OneIn(10)) cluster_->PutPod(pods_.at(uid));  // its answer was lost: the binder looks
+    ExpectRoom(node);
+  }
+
+  // Another process leads: it reads what there is, and knows of no hold.
+  void Restart() {
+    events_.clear();
+    known_.clear();
+    refused_.clear();
+    cluster_ = std::make_unique<Cluster>(hami::kNvidia, Rules(), Policies());
+    for (const auto& [name, node] : nodes_) cluster_->PutNode(node);
+    for (const auto& [uid, pod] : pods_) Know(pod);
+  }
+
+  // --- What has to hold.
+
+  RoomByCard TakenOn(const std::string& node) const {
+    RoomByCard taken;
+    for (const auto& [uid, pod] : pods_) {
+      if (pod->node != node || pod->HasEnded()) continue;
+      for (const auto& [card, room] : PeakOf(*pod)) taken[card] = taken[card] + room;
+    }
+    return taken;
+  }
+  void ExpectRoom(const std::string& node) const {
+    for (const auto& [card, room] : TakenOn(node)) {
+      EXPECT_TRUE(room.containers <= kCardShares && room.memory <= kCardMemory && room.cores <= 100)
+          << "step " << steps_ << ": " << card << " has " << room.containers << " containers, "
+          << room.memory << " MiB and " << room.cores << " percent taken";
+    }
+  }
+  // Of those with one container that asks for one card: there the reference needs no search.
+  void ExpectNoRoom(const kube::Pod& pod, const char* what) const {
+    const kube::Texts& limits = pod.containers[0].limits;
+    if (pod.containers.size() != 1 || limits.at("nvidia.com/gpu") != "1") return;
+    const auto percentage = limits.find("nvidia.com/gpumem-percentage");
+    const int64_t memory = percentage == limits.end()
+                               ? std::stoll(limits.at("nvidia.com/gpumem"))
+                               : kCardMemory * std::stoll(percentage->second) / 100;
+    const int64_t cores = std::stoll(limits.at("nvidia.com/gpucores"));
+    for (const auto& [node, object] : nodes_) {
+      RoomByCard taken = TakenOn(node);
+      for (size_t i = 0; i < kCards; ++i) {
+        const std::string card = fmt::format("{}{}", node, i);
+        const Room used = taken[card];
+        const bool alone = cores == 100 && used.containers > 0;
+        const bool full = used.cores == 100;
+        EXPECT_TRUE(sick_.contains(card) || alone || full || used.containers == kCardShares ||
+                    used.memory + memory > kCardMemory || used.cores + cores > 100)
+            << "step " << steps_ << ": " << pod.name << " wants " << memory << " MiB and " << cores
+            << " percent, and " << what << "; " << card << " has " << used.containers
+            << " containers, " << used.memory << " MiB and " << used.cores << " percent taken";
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+  uint64_t steps_ = 0;
+  bool settles_ = false;
+  Steady now_ = Steady() + Duration(1'000'000);
+  std::map<std::string, kube::ClusterNode> nodes_;
+  std::set<std::string> sick_;  // cards
+  std::map<std::string, kube::PodPtr> pods_;
+  std::deque<std::function<void()>> events_;   // that the watches have not told yet
+  std::map<std::string, kube::PodPtr> known_;  // as they told it last
+  std::map<std::string, std::string> placed_;  // by filter: the node, by UID
+  std::set<std::string> refused_;              // by this process
+  std::unique_ptr<Cluster> cluster_;
+};
+
+// Each of so many steps: a run of its own, so that they can be run at once.
+class ClusterModelTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(ClusterModelTest, NothingIsTakenTwiceAndNobodyWaitsWhoFits) {
+  const uint64_t seed = NumberIn("TESSERA_MODEL_SEED", GetParam());
+  const uint64_t steps = NumberIn("TESSERA_MODEL_STEPS", 25'000);
+  ClusterModel model(seed);
+  for (uint64_t step = 1; step <= steps && !HasFailure(); ++step) {
+    model.Step();
+    if (step % 500 == 0) model.Settle();
+  }
+  EXPECT_FALSE(HasFailure()) << "TESSERA_MODEL_SEED=" << seed;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ClusterModelTest, testing::Range(uint64_t{1}, uint64_t{9}));
+
+}  // namespace
+}  // namespace tessera::scheduler
