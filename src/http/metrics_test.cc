@@ -134,8 +134,9 @@ TEST(MetricsTable, NamesFollowPrometheusConventions) {
 std::string MetricsPage() {
   std::string page = R"(# Metrics
 
-`GET /metrics` on the agent's HTTP address (`http.address`) answers in Prometheus' text format. This
-page is made from the code (the folders' `metrics.def`) and a test compares the two;
+`GET /metrics` on the agent's HTTP address (`http.address`) answers in Prometheus' text format.
+`tessera-scheduler` has its own on its status port, with devices and quotas by HAMi's names
+([scheduler.md](scheduler.md)). This page is made from the code (the folders' `metrics.def`) and a test compares the two;
 `TESSERA_UPDATE_DOCS=1 http_test` writes it anew.
 
 A family appears with its first series. Counters count from the start of the process. The buckets of

@@ -267,6 +267,27 @@ webhook::ClusterFacts Cluster::Facts() const {
   return facts;
 }
 
+std::vector<std::string> Cluster::NodeNames() const {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : nodes_) names.push_back(name);
+  return names;
+}
+
+void Cluster::EachDevice(const std::string& name,
+                         const std::function<void(const CandidateDevice&)>& each) const {
+  const NodeState* node = FindNode(name);
+  if (node != nullptr) std::ranges::for_each(node->devices, each);
+}
+
+void Cluster::EachTaken(const std::string& name, const Taken& each) const {
+  const NodeState* node = FindNode(name);
+  if (node == nullptr) return;
+  for (const auto& [uid, usage] : node->taken) {
+    const std::string& pod = takers_.at(uid).pod;
+    for (const auto& [device, used] : usage) each(pod, device, used);
+  }
+}
+
 bool Cluster::NeedsLock(const std::string& name) const {
   const NodeState* node = FindNode(name);
   return node == nullptr || !node->agent.late_bound;

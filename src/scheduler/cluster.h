@@ -4,6 +4,7 @@
 // of pods that are not bound never count. No I/O; one thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -53,6 +54,7 @@ class Cluster {
   void PutPod(const kube::PodPtr& pod);
   void RemovePod(const kube::Pod& pod);
   Quotas& quotas() { return quotas_; }
+  const Quotas& quotas() const { return quotas_; }
 
   // The best of the nodes, on which room is held from then on; a former hold of the pod goes. Where
   // there is none, each says why. A pod that asks for nothing of ours gets all nodes, and a
@@ -82,6 +84,14 @@ class Cluster {
   // What a new pod is judged by; no longer than this lives.
   webhook::ClusterFacts Facts() const;
   size_t holds() const { return holds_.size(); }
+  size_t refused() const { return refusals_.size(); }
+  // What a node's devices are, and what pods, "NAMESPACE/NAME", have of each or have held.
+  std::vector<std::string> NodeNames() const;
+  void EachDevice(const std::string& node,
+                  const std::function<void(const CandidateDevice&)>& each) const;
+  using Taken = std::function<void(std::string_view pod, const std::string& device,
+                                   const DeviceUsage& usage)>;
+  void EachTaken(const std::string& node, const Taken& each) const;
   // Those of which something counts: their registration, or what pods have there.
   size_t nodes() const { return nodes_.size(); }
 

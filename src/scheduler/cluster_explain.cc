@@ -60,7 +60,7 @@ void Cluster::ExplainNodes(const kube::Pod& pod, Explanation& explanation) const
   if (refusal != nullptr) {
     names = *refusal->nodes;
   } else {
-    for (const auto& [name, node] : nodes_) names.push_back(name);
+    names = NodeNames();
     std::ranges::sort(names);
   }
   for (const std::string& name : names) {

@@ -40,7 +40,8 @@ std::string WhyNoMore(const kube::ResourceQuota& quota, const std::string& name)
 }  // namespace
 
 Quotas::Quotas(const RequestRules& rules)
-    : memory_(LimitName(rules.memory_name)),
+    : rules_(rules),
+      memory_(LimitName(rules.memory_name)),
       cores_(LimitName(rules.cores_name)),
       memory_factor_(std::max(rules.memory_factor, 1)) {}
 
@@ -94,6 +95,24 @@ const std::string* Quotas::WhyNot(const kube::Pod& pod, const UsageByDevice& mor
     if (sum.cores > quota.limits.cores) return &quota.no_cores;
   }
   return nullptr;
+}
+
+void Quotas::EachLimit(const std::function<void(const Limit&)>& each) const {
+  for (const auto& [name, space] : namespaces_) {
+    Amounts least{kNoLimit, kNoLimit};
+    for (const auto& [quota_name, quota] : space.quotas) {
+      if (!quota.object.scopes.empty()) continue;
+      least.memory = std::min(least.memory, quota.limits.memory);
+      least.cores = std::min(least.cores, quota.limits.cores);
+    }
+    Amounts used;
+    for (const auto& [uid, taken] : space.taken) {
+      used.memory += taken.amounts.memory;
+      used.cores += taken.amounts.cores;
+    }
+    if (least.memory != kNoLimit) each({name, rules_.memory_name, used.memory, least.memory});
+    if (least.cores != kNoLimit) each({name, rules_.cores_name, used.cores, least.cores});
+  }
 }
 
 Quotas::Amounts Quotas::SumOf(const UsageByDevice& usage) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -34,6 +35,17 @@ class Quotas {
   // next Put.
   const std::string* WhyNot(const kube::Pod& pod, const UsageByDevice& more) const;
 
+  // What all pods of a namespace may have of a resource, and have: the least of the quotas without
+  // scopes.
+  struct Limit {
+    std::string space;
+    std::string resource;
+    int64_t used = 0;
+    int64_t most = 0;
+    bool operator==(const Limit&) const = default;
+  };
+  void EachLimit(const std::function<void(const Limit&)>& each) const;
+
  private:
   // MiB of devices, and percent.
   struct Amounts {
@@ -57,6 +69,7 @@ class Quotas {
 
   static Amounts SumOf(const UsageByDevice& usage);
 
+  const RequestRules rules_;
   const std::string memory_;  // limits.NAME; empty: no pod can ask for it
   const std::string cores_;
   const int64_t memory_factor_;

@@ -94,6 +94,19 @@ TEST_F(QuotasTest, TheFactorOfRequestsIsThatOfLimits) {
   EXPECT_NE(quotas.WhyNot(Pod("a"), Of(31)), nullptr);
 }
 
+TEST_F(QuotasTest, TheLimitsOfANamespaceAreToldWithWhatItsPodsHave) {
+  quotas_.Put(Quota("large", {{kMemoryLimit, "9000"}, {kCoresLimit, "100"}}));
+  quotas_.Put(Quota("small", {{kMemoryLimit, "4000"}}));
+  quotas_.Take(Pod("a"), Of(3000, 20));
+  quotas_.Take(Pod("elsewhere", "other"), Of(1000));
+
+  std::vector<Quotas::Limit> limits;
+  quotas_.EachLimit([&](const Quotas::Limit& limit) { limits.push_back(limit); });
+
+  EXPECT_EQ(limits, (std::vector<Quotas::Limit>{{"team", "nvidia.com/gpumem", 3000, 4000},
+                                                {"team", "nvidia.com/gpucores", 20, 100}}));
+}
+
 TEST_F(QuotasTest, LimitsOfItsResourcesAreReadAndNoOthers) {
   EXPECT_TRUE(quotas_.Reads(kMemoryLimit));
   EXPECT_TRUE(quotas_.Reads(kCoresLimit));

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/service.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
 #include "hami/names.h"
 #include "http/http.h"
 #include "http/listen.h"
+#include "http/metrics.h"
 #include "kube/client.h"
 #include "kube/event_queue.h"
 #include "kube/informer.h"
 #include "kube/metadata_patch.h"
 #include "os/alarm.h"
 #include "scheduler/binder.h"
+#include "scheduler/device_metrics.h"
 #include "scheduler/extender.h"
 
 namespace tessera::scheduler {
@@ -153,9 +156,14 @@ struct Service::Impl {
           Answer(request, std::move(respond));
         },
         kExtender));
-    status = TRY(http::Server::ListenTcp(
-        loop, options.status_address,
-        [this](const http::Request& request) { return AnswerStatus(request); }));
+    status =
+        TRY(http::Server::ListenTcp(loop, options.status_address,
+                                    [this](const http::Request& request, http::Respond respond) {
+                                      if (request.path == "/metrics")
+                                        return Scrape(std::move(respond));
+                                      respond(AnswerStatus(request));
+                                    },
+                                    {}));
     log::Info("started",
               {{"extender", options.extender_address}, {"status", options.status_address}});
     return {};
@@ -176,7 +184,10 @@ struct Service::Impl {
   }
   void Wake() {
     if (leadership.Leads()) {
-      for (const kube::PodPtr& pod : cluster.ToWake(clock.Now())) WakePod(*pod);
+      for (const kube::PodPtr& pod : cluster.ToWake(clock.Now())) {
+        metrics.Add(http::Metric::kWoken);
+        WakePod(*pod);
+      }
     }
     WakeSoon();
   }
@@ -227,6 +238,28 @@ struct Service::Impl {
     return http::Failure({Reason::kNotFound, "there is no " + request.path});
   }
 
+  // Whoever asks while a page is made gets that one.
+  void Scrape(http::Respond respond) {
+    scrapers.push_back(std::move(respond));
+    if (scrape) return;
+    scrape.emplace(cluster);
+    GoOnScraping();
+  }
+  void GoOnScraping() {
+    if (scrape->Step()) {
+      next_step = loop.After(Duration(0), [this] { GoOnScraping(); });
+      return;
+    }
+    metrics.Set(http::Metric::kLeads, {}, leadership.Leads() ? 1 : 0);
+    metrics.Set(http::Metric::kHolds, {}, static_cast<double>(cluster.holds()));
+    metrics.Set(http::Metric::kRefusedPods, {}, static_cast<double>(cluster.refused()));
+    const std::string page = metrics.Expose() + scrape->Release();
+    scrape.reset();
+    for (const http::Respond& respond : std::exchange(scrapers, {})) {
+      respond({.content_type = std::string(http::kMetricsContentType), .body = page});
+    }
+  }
+
   http::Response Explain(const http::Request& request) const {
     const auto pod = request.query.find("pod");
     if (pod == request.query.end()) {
@@ -247,20 +280,29 @@ struct Service::Impl {
   }
 
   http::Response Filter(const http::Request& request) {
+    const Steady begun = clock.Now();
     const auto call = ReadFilterCall(request.body, cluster.PodFields());
     if (!call) return http::Failure(call.error());
-    if (const Status may = MayPlace(); !may) {
-      return Compact(FilterAnswerJson({.error = may.error().message}));
-    }
-    const FilterAnswer answer = cluster.Filter(*call, clock.Now());
+    const Status may = MayPlace();
+    const FilterAnswer answer =
+        may ? cluster.Filter(*call, clock.Now()) : FilterAnswer{.error = may.error().message};
     if (!answer.news.empty()) TellRefusal(call->pod, answer.news);
-    return Compact(FilterAnswerJson(answer));
+    http::Response response = Compact(FilterAnswerJson(answer));
+    const char* result = !answer.error.empty()  ? "error"
+                         : call->simulated      ? "simulated"
+                         : answer.nodes.empty() ? "refused"
+                                                : "placed";
+    metrics.Observe(http::Metric::kFilterSeconds, {result},
+                    std::chrono::duration<double>(clock.Now() - begun).count());
+    return response;
   }
 
   void Bind(const http::Request& request, http::Respond respond) {
     const auto call = ReadBindCall(request.body);
     if (!call) return respond(http::Failure(call.error()));
-    const auto answer = [respond = std::move(respond)](const Status& bound) {
+    const auto answer = [this, respond = std::move(respond)](const Status& bound) {
+      metrics.Add(http::Metric::kBinds,
+                  {bound ? std::string_view("ok") : ReasonName(bound.error().reason)});
       respond(Compact(BindAnswerJson(bound ? "" : bound.error().message)));
     };
     if (const Status may = MayPlace(); !may) return answer(may);
@@ -282,6 +324,10 @@ struct Service::Impl {
   Binder binder;
   Leadership leadership;
   WebhookServer webhook;
+  http::Metrics metrics;
+  std::optional<DeviceMetrics> scrape;
+  std::vector<http::Respond> scrapers;
+  os::Loop::Handle next_step;
   os::Alarm wake;
   os::Loop::Handle old_holds;
   std::unique_ptr<http::Server> extender;

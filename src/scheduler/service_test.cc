@@ -247,6 +247,29 @@ TEST_F(ServiceTest, AQuotaOfThePodsNamespaceIsReadAndHolds) {
             R"(ResourceQuota gpus"},"Error":""})");
 }
 
+TEST_F(ServiceTest, CallsAndDevicesAreCountedForPrometheus) {
+  Start();
+  AwaitReady();
+  Post("/filter", FilterBody());
+  Post("/filter", FilterBody("uid-2", 9000));
+  Post("/bind", BindBody());
+
+  const std::string page = Call(service_->status_port(), {"GET", "/metrics", {}, ""});
+
+  for (const char* line : {
+           R"(tessera_scheduler_filter_duration_seconds_count{result="placed"} 1)",
+           R"(tessera_scheduler_filter_duration_seconds_count{result="refused"} 1)",
+           R"(tessera_scheduler_binds_total{code="ok"} 1)",
+           "tessera_scheduler_leads 1",
+           "tessera_scheduler_holds 1",
+           "tessera_scheduler_refused_pods 1",
+           R"(hami_gpu_shared_count{node="a",device_uuid="GPU-a",device_index="0",)"
+           R"(device_type="NVIDIA A100",zone="vGPU"} 1)",
+       }) {
+    EXPECT_NE(page.find(std::string(line) + "\n"), std::string::npos) << line << "\n" << page;
+  }
+}
+
 TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {
   Start({"kube-system", "hami-scheduler", "pod-a"});
   AwaitReady();
