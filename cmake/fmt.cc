@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fmt, compiled once, where it is linked into the binary: Debian has no archive of it, and headers alone are
-// compiled anew with every source that formats. The templates are those that its headers leave to its library.
+// fmt, compiled once, where it is linked into the binary: Debian has no archive of it, and headers
+// alone are compiled anew with every source that formats. The templates are those that its headers
+// leave to its library.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
@@ -14,7 +15,8 @@ template auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
 template auto decimal_point_impl(locale_ref) -> char;
 template void buffer<char>::append(const char*, const char*);
 template void vformat_to<char>(buffer<char>&, basic_string_view<char>,
-                               basic_format_args<FMT_BUFFER_CONTEXT(type_identity_t<char>)>, locale_ref);
+                               basic_format_args<FMT_BUFFER_CONTEXT(type_identity_t<char>)>,
+                               locale_ref);
 
 }  // namespace detail
 FMT_END_NAMESPACE
