@@ -49,13 +49,30 @@ bool Quotas::Reads(std::string_view name) const {
   return !name.empty() && (name == memory_ || name == cores_);
 }
 
-void Quotas::Put(const kube::ResourceQuota& quota) {
-  if (quota.hard.empty()) return Remove(quota);
-  namespaces_[quota.quota_namespace].quotas[quota.name] = {
-      .object = quota,
-      .limits = {LimitIn(quota, memory_, memory_factor_), LimitIn(quota, cores_, 1)},
-      .no_memory = WhyNoMore(quota, memory_),
-      .no_cores = WhyNoMore(quota, cores_)};
+void Quotas::Amounts::Add(const Amounts& more, int64_t sign) {
+  memory += sign * more.memory;
+  cores += sign * more.cores;
+}
+
+void Quotas::Namespace::Add(const Taken& one, int64_t sign) {
+  sum.Add(one.amounts, sign);
+  for (auto& [name, quota] : quotas) {
+    if (quota.object.Counts(one.facts)) quota.taken.Add(one.amounts, sign);
+  }
+}
+
+void Quotas::Put(const kube::ResourceQuota& object) {
+  if (object.hard.empty()) return Remove(object);
+  Namespace& space = namespaces_[object.quota_namespace];
+  Quota quota{.object = object,
+              .limits = {LimitIn(object, memory_, memory_factor_), LimitIn(object, cores_, 1)},
+              .taken = {},
+              .no_memory = WhyNoMore(object, memory_),
+              .no_cores = WhyNoMore(object, cores_)};
+  for (const auto& [uid, taken] : space.taken) {
+    if (object.Counts(taken.facts)) quota.taken.Add(taken.amounts, 1);
+  }
+  space.quotas[object.name] = std::move(quota);
 }
 
 void Quotas::Remove(const kube::ResourceQuota& quota) {
@@ -67,17 +84,21 @@ void Quotas::Remove(const kube::ResourceQuota& quota) {
 
 void Quotas::Take(const kube::Pod& pod, const UsageByDevice& usage) {
   Release(pod.uid);
-  namespaces_[pod.pod_namespace].taken.emplace(pod.uid, Taken{pod.quota, SumOf(usage)});
+  Namespace& space = namespaces_[pod.pod_namespace];
+  space.Add(space.taken.emplace(pod.uid, Taken{pod.quota, SumOf(usage)}).first->second, 1);
   takers_.emplace(pod.uid, pod.pod_namespace);
 }
 
 void Quotas::Release(const std::string& uid) {
   const auto taker = takers_.find(uid);
   if (taker == takers_.end()) return;
-  const auto space = namespaces_.find(taker->second);
+  const auto found = namespaces_.find(taker->second);
   takers_.erase(taker);
-  space->second.taken.erase(uid);
-  if (space->second.quotas.empty() && space->second.taken.empty()) namespaces_.erase(space);
+  Namespace& space = found->second;
+  const auto taken = space.taken.find(uid);
+  space.Add(taken->second, -1);
+  space.taken.erase(taken);
+  if (space.quotas.empty() && space.taken.empty()) namespaces_.erase(found);
 }
 
 const std::string* Quotas::WhyNot(const kube::Pod& pod, const UsageByDevice& more) const {
@@ -86,11 +107,7 @@ const std::string* Quotas::WhyNot(const kube::Pod& pod, const UsageByDevice& mor
   for (const auto& [name, quota] : space->second.quotas) {
     if (!quota.object.Counts(pod.quota)) continue;
     Amounts sum = SumOf(more);
-    for (const auto& [uid, taken] : space->second.taken) {
-      if (!quota.object.Counts(taken.facts)) continue;
-      sum.memory += taken.amounts.memory;
-      sum.cores += taken.amounts.cores;
-    }
+    sum.Add(quota.taken, 1);
     if (sum.memory > quota.limits.memory) return &quota.no_memory;
     if (sum.cores > quota.limits.cores) return &quota.no_cores;
   }
@@ -105,13 +122,8 @@ void Quotas::EachLimit(const std::function<void(const Limit&)>& each) const {
       least.memory = std::min(least.memory, quota.limits.memory);
       least.cores = std::min(least.cores, quota.limits.cores);
     }
-    Amounts used;
-    for (const auto& [uid, taken] : space.taken) {
-      used.memory += taken.amounts.memory;
-      used.cores += taken.amounts.cores;
-    }
-    if (least.memory != kNoLimit) each({name, rules_.memory_name, used.memory, least.memory});
-    if (least.cores != kNoLimit) each({name, rules_.cores_name, used.cores, least.cores});
+    if (least.memory != kNoLimit) each({name, rules_.memory_name, space.sum.memory, least.memory});
+    if (least.cores != kNoLimit) each({name, rules_.cores_name, space.sum.cores, least.cores});
   }
 }
 

@@ -51,10 +51,12 @@ class Quotas {
   struct Amounts {
     int64_t memory = 0;
     int64_t cores = 0;
+    void Add(const Amounts& more, int64_t sign);
   };
   struct Quota {
     kube::ResourceQuota object;
     Amounts limits;
+    Amounts taken;          // by the pods that it is about
     std::string no_memory;  // in words
     std::string no_cores;
   };
@@ -65,6 +67,8 @@ class Quotas {
   struct Namespace {
     std::map<std::string, Quota> quotas;           // by name
     std::unordered_map<std::string, Taken> taken;  // by the pod's UID
+    Amounts sum;                                   // of that
+    void Add(const Taken& one, int64_t sign);
   };
 
   static Amounts SumOf(const UsageByDevice& usage);

@@ -49,6 +49,16 @@ TEST_F(QuotasTest, WhatPodsOfTheNamespaceHaveCountsAndNoOthers) {
   EXPECT_EQ(WhyNot(Pod("b"), Of(8000)), "");
 }
 
+TEST_F(QuotasTest, WhatPodsHadBeforeTheQuotaCameCounts) {
+  quotas_.Take(Pod("a"), Of(3000));
+  quotas_.Take(Pod("gone"), Of(1000));
+  quotas_.Put(Quota("gpus", {{kMemoryLimit, "4000"}}));
+  quotas_.Release("uid-gone");
+
+  EXPECT_EQ(WhyNot(Pod("b"), Of(1000)), "");
+  EXPECT_NE(WhyNot(Pod("b"), Of(1001)), "");
+}
+
 TEST_F(QuotasTest, WhatAPodHasCountsOnce) {
   quotas_.Put(Quota("gpus", {{kCoresLimit, "100"}}));
   quotas_.Take(Pod("a"), Of(3000, 60));
