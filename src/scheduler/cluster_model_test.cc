@@ -24,6 +24,7 @@ constexpr int64_t kCardShares = 4;
 constexpr size_t kMostPods = 40;
 constexpr size_t kCards = 2;  // of a node
 constexpr std::array kNodes = {"a", "b", "c", "d"};
+constexpr int64_t kQuota = 40'000;  // MiB, of 64,000
 constexpr Duration kHoldsFor{600'000};
 
 uint64_t NumberIn(const char* variable, uint64_t otherwise) {
@@ -73,7 +74,8 @@ RoomByCard PeakOf(const kube::Pod& pod) {
 
 class ClusterModel {
  public:
-  explicit ClusterModel(uint64_t seed) : random_(seed) {
+  // With every other seed the pods' namespace has a quota.
+  explicit ClusterModel(uint64_t seed) : random_(seed), quota_(seed % 2 == 0 ? kQuota : 0) {
     for (const char* node : kNodes) AddNode(node);
     Restart();
   }
@@ -122,7 +124,10 @@ class ClusterModel {
       while (!placed_.empty()) BindOne();
       while (!events_.empty()) Deliver();
     }
-    for (const std::string& uid : refused_) ExpectNoRoom(*pods_.at(uid), "was not woken");
+    // Nobody is woken for room in a quota.
+    for (const std::string& uid : refused_) {
+      if (quota_ == 0) ExpectNoRoom(*pods_.at(uid), "was not woken");
+    }
     if (testing::Test::HasFailure()) return;
     // Nor is one refused that nobody has tried.
     for (const std::string& uid : Waiting()) {
@@ -327,6 +332,11 @@ class ClusterModel {
     known_.clear();
     refused_.clear();
     cluster_ = std::make_unique<Cluster>(hami::kNvidia, Rules(), Policies());
+    if (quota_ > 0) {
+      cluster_->quotas().Put({.quota_namespace = "team",
+                              .name = "gpus",
+                              .hard = {{"limits.nvidia.com/gpumem", std::to_string(quota_)}}});
+    }
     for (const auto& [name, node] : nodes_) cluster_->PutNode(node);
     for (const auto& [uid, pod] : pods_) Know(pod);
   }
@@ -347,6 +357,16 @@ class ClusterModel {
           << "step " << steps_ << ": " << card << " has " << room.containers << " containers, "
           << room.memory << " MiB and " << room.cores << " percent taken";
     }
+    EXPECT_TRUE(quota_ == 0 || MemoryOfAll() <= quota_)
+        << "step " << steps_ << ": pods have " << MemoryOfAll() << " MiB";
+  }
+  int64_t MemoryOfAll() const {
+    int64_t memory = 0;
+    for (const auto& [uid, pod] : pods_) {
+      if (pod->node.empty() || pod->HasEnded()) continue;
+      for (const auto& [card, room] : PeakOf(*pod)) memory += room.memory;
+    }
+    return memory;
   }
   // Of those with one container that asks for one card: there the reference needs no search.
   void ExpectNoRoom(const kube::Pod& pod, const char* what) const {
@@ -357,6 +377,7 @@ class ClusterModel {
                                ? std::stoll(limits.at("nvidia.com/gpumem"))
                                : kCardMemory * std::stoll(percentage->second) / 100;
     const int64_t cores = std::stoll(limits.at("nvidia.com/gpucores"));
+    if (quota_ > 0 && MemoryOfAll() + memory > quota_) return;
     for (const auto& [node, object] : nodes_) {
       RoomByCard taken = TakenOn(node);
       for (size_t i = 0; i < kCards; ++i) {
@@ -374,6 +395,7 @@ class ClusterModel {
   }
 
   std::mt19937_64 random_;
+  const int64_t quota_;  // 0: none
   uint64_t steps_ = 0;
   bool settles_ = false;
   Steady now_ = Steady() + Duration(1'000'000);
