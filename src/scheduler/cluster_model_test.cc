@@ -104,7 +104,7 @@ class ClusterModel {
       case 11:
         return Below(50) == 0 ? Restart() : Repeat();
       case 12:
-        return Wake();
+        return Below(4) == 0 ? ApplyLate() : Wake();
       default:
         return Deliver();
     }
@@ -113,6 +113,7 @@ class ClusterModel {
   // Until nothing is under way: a pod that was refused then fits nowhere.
   void Settle() {
     settles_ = true;
+    ApplyLate();
     while (!placed_.empty()) BindOne();
     while (!events_.empty()) Deliver();
     cluster_->DropHoldsBefore(now_ + Duration(1));
@@ -314,20 +315,43 @@ class ClusterModel {
     const auto binding = cluster_->PlaceOn(call, now_, Wall());
     if (!binding) return;
     cluster_->BindingSent(uid);
-    const bool there = pod != pods_.end() && pod->second->node.empty() && nodes_.contains(node);
-    if (!there) return cluster_->DropHold(uid);  // the API server says so
-    if (OneIn(10)) return;  // it was lost, and nobody knows: kube-scheduler comes again
-    kube::Pod bound = *pod->second;
-    bound.node = node;
-    bound.phase = Phase::kRunning;
-    for (const auto& [key, value] : binding->annotations) bound.annotations[key] = value;
-    Put(std::move(bound));
+    if (pod != pods_.end() && !pod->second->node.empty()) {
+      return cluster_->PutPod(pod->second);  // an earlier one was taken: the binder looks
+    }
+    if (pod == pods_.end() || !nodes_.contains(node)) return cluster_->DropHold(uid);
+    const Late sent{uid, node, binding->annotations};
+    if (OneIn(10)) {  // nobody hears of it: it is lost, or comes late
+      if (Below(2) == 0) late_.push_back(sent);
+      return;
+    }
+    Apply(sent);
     if (OneIn(10)) cluster_->PutPod(pods_.at(uid));  // its answer was lost: the binder looks
-    ExpectRoom(node);
+  }
+  // The API server takes a Binding of a pod that has no node.
+  struct Late {
+    std::string uid;
+    std::string node;
+    kube::Texts annotations;
+  };
+  void Apply(const Late& binding) {
+    const auto pod = pods_.find(binding.uid);
+    if (pod == pods_.end() || !pod->second->node.empty()) return;
+    kube::Pod bound = *pod->second;
+    bound.node = binding.node;
+    bound.phase = Phase::kRunning;
+    for (const auto& [key, value] : binding.annotations) bound.annotations[key] = value;
+    refused_.erase(binding.uid);
+    placed_.erase(binding.uid);
+    Put(std::move(bound));
+    ExpectRoom(binding.node);
+  }
+  void ApplyLate() {
+    for (const Late& binding : std::exchange(late_, {})) Apply(binding);
   }
 
   // Another process leads: it reads what there is, and knows of no hold.
   void Restart() {
+    late_.clear();  // they were taken before it reads, or never will be
     events_.clear();
     known_.clear();
     refused_.clear();
@@ -404,6 +428,7 @@ class ClusterModel {
   std::map<std::string, kube::PodPtr> pods_;
   std::deque<std::function<void()>> events_;   // that the watches have not told yet
   std::map<std::string, kube::PodPtr> known_;  // as they told it last
+  std::vector<Late> late_;
   std::map<std::string, std::string> placed_;  // by filter: the node, by UID
   std::set<std::string> refused_;              // by this process
   std::unique_ptr<Cluster> cluster_;
