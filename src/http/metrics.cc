@@ -81,7 +81,7 @@ std::string Labels(const MetricInfo& info, const LabelValues& values, std::strin
   std::vector<std::string> pairs;
   auto names = Split(info.labels, ',');
   for (size_t i = 0; i < values.size(); ++i) {
-    pairs.push_back(fmt::format("{}=\"{}\"", names[i], Escape(values[i], true)));
+    pairs.push_back(fmt::format("{}=\"{}\"", names[i], EscapedLabel(values[i])));
   }
   if (!last.empty()) pairs.push_back(std::move(last));
   return pairs.empty() ? "" : "{" + Join(pairs, ",") + "}";
@@ -116,6 +116,10 @@ void ExposeFamily(std::string& out, const MetricInfo& info, const Family& family
 }
 
 }  // namespace
+
+std::string EscapedLabel(std::string_view value) {
+  return Escape(value, true);
+}
 
 std::span<const MetricInfo> AllMetrics() {
   return kMetrics;

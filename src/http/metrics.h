@@ -27,6 +27,9 @@ struct MetricInfo {
 };
 std::span<const MetricInfo> AllMetrics();
 
+// A label's value as it stands between the quotes of the text.
+std::string EscapedLabel(std::string_view value);
+
 // The Content-Type of Expose's text.
 inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -349,7 +349,7 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand) {
 Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
                             const kube::Pod& pod) const {
   Fit fit = FitOn(node, demand);
-  if (!fit) return fit;
+  if (!fit || !quotas_.HasAny(pod.pod_namespace)) return fit;
   // To evict pods of that node would not help.
   const std::string* why = quotas_.WhyNot(pod, UsageOfPlacement(*fit, nullptr));
   return why == nullptr ? fit : tl::unexpected(Misfit{*why, false});

@@ -7,8 +7,12 @@
 #include <iterator>
 #include <utility>
 
+#include "http/metrics.h"
+
 namespace tessera::scheduler {
 namespace {
+
+using http::EscapedLabel;
 
 constexpr size_t kNodesAtOnce = 100;
 constexpr double kMiB = 1 << 20;
@@ -31,20 +35,6 @@ constexpr std::array kInfos = {
     FamilyInfo{"hami_resource_quota_limit", "What pods of the namespace may have"},
 };
 
-// Types and UUIDs are an annotation's, which may have anything in it.
-std::string Escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 DeviceMetrics::DeviceMetrics(const Cluster& cluster)
@@ -63,11 +53,11 @@ bool DeviceMetrics::Step() {
 }
 
 void DeviceMetrics::AddNode(const std::string& name) {
-  const std::string node = Escaped(name);
+  const std::string node = EscapedLabel(name);
   cluster_.EachDevice(name, [&](const CandidateDevice& device) {
     const std::string labels =
         fmt::format(R"(node="{}",device_uuid="{}",device_index="{}",device_type="{}")", node,
-                    Escaped(device.capacity.device), device.index, Escaped(device.type));
+                    EscapedLabel(device.capacity.device), device.index, EscapedLabel(device.type));
     const auto memory = static_cast<double>(device.capacity.memory);
     const auto taken = static_cast<double>(device.used.memory);
     Add(kMemoryLimit, labels, memory * kMiB);
@@ -80,9 +70,10 @@ void DeviceMetrics::AddNode(const std::string& name) {
   cluster_.EachTaken(
       name, [&](std::string_view pod, const std::string& device, const DeviceUsage& usage) {
         const size_t slash = pod.find('/');
-        const std::string labels = fmt::format(
-            R"(namespace="{}",node="{}",pod="{}",container_index="0",device_uuid="{}")",
-            Escaped(pod.substr(0, slash)), node, Escaped(pod.substr(slash + 1)), Escaped(device));
+        const std::string labels =
+            fmt::format(R"(namespace="{}",node="{}",pod="{}",container_index="0",device_uuid="{}")",
+                        EscapedLabel(pod.substr(0, slash)), node,
+                        EscapedLabel(pod.substr(slash + 1)), EscapedLabel(device));
         Add(kPodMemory, labels, static_cast<double>(usage.memory) * kMiB);
         Add(kPodCores, labels, static_cast<double>(usage.cores));
       });
@@ -91,7 +82,7 @@ void DeviceMetrics::AddNode(const std::string& name) {
 void DeviceMetrics::AddQuotas() {
   cluster_.quotas().EachLimit([&](const Quotas::Limit& limit) {
     const std::string labels = fmt::format(R"(namespace="{}",quota_name="{}")",
-                                           Escaped(limit.space), Escaped(limit.resource));
+                                           EscapedLabel(limit.space), EscapedLabel(limit.resource));
     Add(kQuotaUsed, fmt::format(R"({},limit="{}")", labels, limit.most),
         static_cast<double>(limit.used));
     Add(kQuotaLimit, labels, static_cast<double>(limit.most));

@@ -40,10 +40,7 @@ std::string WhyNoMore(const kube::ResourceQuota& quota, const std::string& name)
 }  // namespace
 
 Quotas::Quotas(const RequestRules& rules)
-    : rules_(rules),
-      memory_(LimitName(rules.memory_name)),
-      cores_(LimitName(rules.cores_name)),
-      memory_factor_(std::max(rules.memory_factor, 1)) {}
+    : rules_(rules), memory_(LimitName(rules.memory_name)), cores_(LimitName(rules.cores_name)) {}
 
 bool Quotas::Reads(std::string_view name) const {
   return !name.empty() && (name == memory_ || name == cores_);
@@ -64,8 +61,9 @@ void Quotas::Namespace::Add(const Taken& one, int64_t sign) {
 void Quotas::Put(const kube::ResourceQuota& object) {
   if (object.hard.empty()) return Remove(object);
   Namespace& space = namespaces_[object.quota_namespace];
+  const int64_t factor = std::max(rules_.memory_factor, 1);
   Quota quota{.object = object,
-              .limits = {LimitIn(object, memory_, memory_factor_), LimitIn(object, cores_, 1)},
+              .limits = {LimitIn(object, memory_, factor), LimitIn(object, cores_, 1)},
               .taken = {},
               .no_memory = WhyNoMore(object, memory_),
               .no_cores = WhyNoMore(object, cores_)};
@@ -99,6 +97,11 @@ void Quotas::Release(const std::string& uid) {
   space.Add(taken->second, -1);
   space.taken.erase(taken);
   if (space.quotas.empty() && space.taken.empty()) namespaces_.erase(found);
+}
+
+bool Quotas::HasAny(const std::string& space) const {
+  const auto found = namespaces_.find(space);
+  return found != namespaces_.end() && !found->second.quotas.empty();
 }
 
 const std::string* Quotas::WhyNot(const kube::Pod& pod, const UsageByDevice& more) const {

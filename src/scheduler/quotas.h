@@ -31,6 +31,8 @@ class Quotas {
   void Take(const kube::Pod& pod, const UsageByDevice& usage);
   void Release(const std::string& uid);
 
+  // Whether a quota is there that may be about pods of the namespace.
+  bool HasAny(const std::string& space) const;
   // Why the pod cannot have so much more, and the quota's name; null: it can. It lives until the
   // next Put.
   const std::string* WhyNot(const kube::Pod& pod, const UsageByDevice& more) const;
@@ -76,7 +78,6 @@ class Quotas {
   const RequestRules rules_;
   const std::string memory_;  // limits.NAME; empty: no pod can ask for it
   const std::string cores_;
-  const int64_t memory_factor_;
   std::map<std::string, Namespace> namespaces_;
   std::unordered_map<std::string, std::string> takers_;  // namespaces by UID
 };

@@ -156,14 +156,10 @@ struct Service::Impl {
           Answer(request, std::move(respond));
         },
         kExtender));
-    status =
-        TRY(http::Server::ListenTcp(loop, options.status_address,
-                                    [this](const http::Request& request, http::Respond respond) {
-                                      if (request.path == "/metrics")
-                                        return Scrape(std::move(respond));
-                                      respond(AnswerStatus(request));
-                                    },
-                                    {}));
+    const auto answer = [this](const http::Request& request, http::Respond respond) {
+      AnswerStatus(request, std::move(respond));
+    };
+    status = TRY(http::Server::ListenTcp(loop, options.status_address, answer, {}));
     log::Info("started",
               {{"extender", options.extender_address}, {"status", options.status_address}});
     return {};
@@ -229,7 +225,11 @@ struct Service::Impl {
               {{"nodes", std::to_string(nodes.size())}, {"pods", std::to_string(pods.size())}});
   }
 
-  http::Response AnswerStatus(const http::Request& request) const {
+  void AnswerStatus(const http::Request& request, http::Respond respond) {
+    if (request.path == "/metrics") return Scrape(std::move(respond));
+    respond(Probe(request));
+  }
+  http::Response Probe(const http::Request& request) const {
     if (request.path == "/healthz") return http::Text("ok\n");
     if (request.path == "/readyz") {
       return Ready() ? http::Text("ok\n") : http::Text(std::string(kNotReady) + "\n", 503);
