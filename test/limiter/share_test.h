@@ -14,6 +14,7 @@
 #include "limiter/accounting/accounting.h"
 #include "limiter/limits/limits.h"
 #include "limiter/time/bucket.h"
+#include "limiter/time/times_under_test.h"
 
 namespace tessera::limiter {
 
@@ -23,7 +24,6 @@ inline constexpr char kUuid[] = "GPU-f132b5ef-756d-4db9-a729-3c7f8b96f3ce";
 inline constexpr char kModule[] =
     ".visible .entry spin(.param .u64 ns) {}\n"
     ".visible .entry ncclDevKernel_spin(.param .u64 ns) {}";
-inline constexpr uint64_t kMs = 1'000'000;
 inline constexpr uint64_t kSaved = kBurst;
 
 class ShareTest : public testing::Test {
