@@ -139,17 +139,17 @@ class StoppedKubeletTest : public KubeletHangTest {
 TEST_F(StoppedKubeletTest, GetsTheNewestListOnceItGoesOn) {
   ASSERT_NO_FATAL_FAILURE(StartAllWithKubeletAsProcess());
   const std::vector<std::string> held = RunPod("a", 1);
+  EXPECT_TRUE(Await([&] {
+    return MetricNow(R"(tessera_ledger_reconciliations_total{result="good"})") >= 1;
+  }));
 
   process_.Signal(SIGSTOP);
   ASSERT_NO_FATAL_FAILURE(FailAllButOne());
   EXPECT_TRUE(AwaitLog("kubelet does not answer in time"));
   EXPECT_GE(MetricNow(R"(tessera_ledger_reconciliations_total{result="failed"})"), 1);
-  // Told once while it lasts. A slow machine's kubelet is late before and after as well.
-  EXPECT_EQ(
-      LinesWith("WARN cannot compare the ledger reason=pod-resources-unavailable error=\"asking " +
-                dir_ +
-                "/kubelet/pod-resources/kubelet.sock: kubelet does not answer in time\" advice="),
-      LinesWith("INFO the ledger is compared again\n") + 1);
+  // Told once while it lasts, whatever the error. A slow kubelet fails before this as well.
+  EXPECT_EQ(LinesWith("WARN cannot compare the ledger "),
+            LinesWith("INFO the ledger is compared again\n") + 1);
   process_.Signal(SIGCONT);
 
   ASSERT_TRUE(AwaitAllocatable(kReplicas));
