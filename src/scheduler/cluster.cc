@@ -56,12 +56,13 @@ Cluster::Cluster(const hami::Vendor& vendor, RequestRules rules, Policies polici
 kube::PodFields Cluster::PodFields() const {
   const std::vector<std::string> resources{rules_.count_name, rules_.memory_name,
                                            rules_.percentage_name, rules_.cores_name};
-  return {.keys = {"hami.io/", "nvidia.com/"},
+  return {.keys = {"hami.io/", "nvidia.com/", std::string(kNodeChoices)},
           .resource =
               [resources](std::string_view name) {
                 return std::ranges::find(resources, name) != resources.end();
               },
-          .quota = true};
+          .quota = true,
+          .preferences = true};
 }
 
 kube::ClusterNodeFields Cluster::NodeFields() const {
@@ -145,33 +146,39 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
     if (hold->second.sent) return AnswerOfSent(hold->second, call.nodes);
     DropHold(call.pod.uid);
   }
-  const bool spreads = NodePolicyOf(call.pod) == NodePolicy::kSpread;
   const int64_t least = LeastFree(*demand);
-  const std::string* best = nullptr;
-  float fullness = 0;  // of the best
-  PodPlacement placement;
+  NodeChoice choice(NodePolicyOf(call.pod), ChoicesOf(call.pod));
+  PodPlacement placement;  // on the best
   for (const std::string& name : call.nodes) {
     // Of thousands of nodes, those alone are looked into that would be better and may have room.
     const NodeState* node = FindNode(name);
-    if (node == nullptr || node->most_free < least) continue;
-    const bool better = spreads ? node->fullness < fullness : node->fullness > fullness;
-    const bool equal = best != nullptr && node->fullness == fullness && name < *best;
-    if (best != nullptr && !better && !equal) continue;
+    if (node == nullptr || node->most_free < least || !choice.Wants(name, node->fullness)) continue;
     Fit fit = FitOn(node, *demand, call.pod);
-    if (!fit) continue;
-    best = &name;
-    fullness = node->fullness;
-    placement = *std::move(fit);
+    if (fit && choice.Add(name, node->fullness)) placement = *std::move(fit);
   }
-  if (best == nullptr) {
+  if (choice.empty()) {
     FilterAnswer refusal = RefusalBy(call, *demand);
     if (!call.simulated) KeepRefusal(call, refusal, now);
     return refusal;
   }
-  if (call.simulated) return {.nodes = {*best}};
+  FilterAnswer answer{.nodes = choice.Names()};
+  if (call.simulated) return answer;
   refusals_.Erase(call.pod.uid);
-  HoldFor(call.pod, *best, std::move(placement), now);
-  return {.nodes = {*best}};
+  HoldFor(call.pod, answer.nodes.front(), std::move(placement), now);
+  holds_[call.pod.uid].scores = choice.Scores();
+  return answer;
+}
+
+NodeScores Cluster::Prioritize(const FilterCall& call) const {
+  NodeScores scores;
+  const auto hold = holds_.find(call.pod.uid);
+  for (const std::string& name : call.nodes) {
+    int64_t& score = scores[name];
+    if (hold == holds_.end()) continue;
+    const auto at = hold->second.scores.find(name);
+    if (at != hold->second.scores.end()) score = at->second;
+  }
+  return scores;
 }
 
 // It may be bound: to be bound once more to the same node is safe, and to another one is not.

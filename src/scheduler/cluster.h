@@ -23,16 +23,12 @@
 #include "placement/device_choice.h"
 #include "scheduler/explanation.h"
 #include "scheduler/extender.h"
+#include "scheduler/node_choice.h"
 #include "scheduler/quotas.h"
 #include "scheduler/refusals.h"
 #include "webhook/rules.h"
 
 namespace tessera::scheduler {
-
-enum class NodePolicy : uint8_t {
-  kBinpack,  // the fullest of the nodes that have room
-  kSpread,   // the emptiest
-};
 
 struct Policies {
   NodePolicy node = NodePolicy::kBinpack;
@@ -57,9 +53,15 @@ class Cluster {
   const Quotas& quotas() const { return quotas_; }
 
   // The best of the nodes, on which room is held from then on; a former hold of the pod goes. Where
-  // there is none, each says why. A pod that asks for nothing of ours gets all nodes, and a
-  // simulated call holds nothing.
+  // kube-scheduler is to choose (node_choice.h), the next best follow, without a hold. Where there
+  // is none, each says why. A pod that asks for nothing of ours gets all nodes, and a simulated
+  // call holds nothing.
   FilterAnswer Filter(const FilterCall& call, Steady now);
+  // How good each of the nodes is, of those that Filter answered; 0: another one.
+  NodeScores Prioritize(const FilterCall& call) const;
+  // The nodes on which it helps the pod that the victims end. Kube-scheduler does not know what
+  // they have of the devices.
+  VictimsByNode Preempt(const PreemptCall& call) const;
   // How the pod is bound to this node: by what is held for it there, or by what it would get now,
   // which is held from then on. kNoRoom where there is no room, kNotFound where there is no such
   // pod that waits.
@@ -109,7 +111,8 @@ class Cluster {
     std::string node;
     PodPlacement placement;
     Steady since{};
-    bool sent = false;  // a Binding: the pod may be bound
+    NodeScores scores{};  // of the nodes that kube-scheduler chooses from
+    bool sent = false;    // a Binding: the pod may be bound
   };
   // Who has something, or has room held.
   struct Taker {
@@ -139,6 +142,8 @@ class Cluster {
   // The pod that waits; null where there is none of this name.
   kube::PodPtr FindWaiting(const std::string& pod) const;
   void ExplainNodes(const kube::Pod& pod, Explanation& explanation) const;
+  // Of a node as it is once these pods are gone.
+  static NodeState Without(const NodeState& node, const std::vector<std::string>& uids);
   // Pods without which the node could have it; none where that is not known.
   std::vector<std::string> BlockersOn(const NodeState& node, const DeviceDemand& demand) const;
 

@@ -82,12 +82,7 @@ void Cluster::ExplainNodes(const kube::Pod& pod, Explanation& explanation) const
 std::vector<std::string> Cluster::BlockersOn(const NodeState& node,
                                              const DeviceDemand& demand) const {
   const auto fits_without = [&](const std::vector<std::string>& uids) {
-    NodeState without = node;
-    for (const std::string& uid : uids) {
-      without.taken.erase(uid);
-      without.unread.erase(uid);
-    }
-    Recount(without);
+    const NodeState without = Without(node, uids);
     return FitOn(&without, demand).has_value();
   };
   std::vector<std::string> all;

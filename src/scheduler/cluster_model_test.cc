@@ -211,6 +211,7 @@ class ClusterModel {
     if (which == 1) pod.containers.push_back(AnyContainer("sidecar", Kind::kSidecar));
     pod.containers.push_back(AnyContainer("main", Kind::kApp));
     if (which == 2) pod.containers.push_back(AnyContainer("other", Kind::kApp));
+    if (Below(4) == 0) pod.annotations[std::string(kNodeChoices)] = "3";
     Put(std::move(pod));
   }
 
@@ -285,7 +286,7 @@ class ClusterModel {
     if (answer.nodes.empty()) {
       refused_.insert(uid);
     } else {
-      placed_[uid] = answer.nodes.front();
+      placed_[uid] = answer.nodes[Below(answer.nodes.size())];
     }
   }
   void Simulate() {

@@ -101,6 +101,27 @@ TEST_F(ClusterTest, APodMayHaveItsNodesSpread) {
   EXPECT_EQ(NodeFor(pod), "b");
 }
 
+TEST_F(ClusterTest, OfAPodThatPrefersNodesKubeSchedulerChoosesAmongTheBest) {
+  EXPECT_EQ(NodeFor(Pod("first", 4000)), "a");
+  kube::Pod pod = Pod("second", 2000);
+  pod.prefers_nodes = true;
+  const FilterCall call{.pod = pod, .nodes = {"b", "a", "c"}};
+  cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
+  EXPECT_EQ(cluster_.Filter(call, clock_.Now()).nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(cluster_.IsHeld(pod.uid, "a"));
+  // Of a, a tenth of the slots and half of the memory were taken.
+  EXPECT_EQ(cluster_.Prioritize(call), (NodeScores{{"a", 2}, {"b", 0}, {"c", 0}}));
+
+  ASSERT_TRUE(Place(pod, "b"));
+  EXPECT_FALSE(cluster_.IsHeld(pod.uid, "a"));
+  EXPECT_TRUE(cluster_.IsHeld(pod.uid, "b"));
+}
+
+TEST_F(ClusterTest, NodesThatNobodyWasAskedAboutAreEqual) {
+  EXPECT_EQ(cluster_.Prioritize({.pod = Pod("first", 4000), .nodes = {"a", "b"}}),
+            (NodeScores{{"a", 0}, {"b", 0}}));
+}
+
 TEST_F(ClusterTest, WhoAsksForNothingOfOursGetsAllNodes) {
   kube::Pod pod = Pod("plain", 0);
   pod.containers[0].limits.clear();

@@ -35,6 +35,17 @@ Result<std::vector<std::string>> NamesOfNodes(const json::Object& call) {
   return names;
 }
 
+Result<Victims> VictimsIn(const json::Value& value) {
+  const json::Object* object = value.if_object();
+  if (object == nullptr) return Fail(Reason::kInvalid, "a node's victims are no object");
+  Victims victims;
+  for (const json::Object* pod : TRY(kube::ObjectsIn(*object, "Pods"))) {
+    victims.uids.push_back(TRY(kube::NeededTextIn(*pod, "UID")));
+  }
+  victims.violations = json::GetInt(*object, "NumPDBViolations").value_or(0);
+  return victims;
+}
+
 json::Value TextsJson(const std::map<std::string, std::string>& texts) {
   json::Object object;
   for (const auto& [key, text] : texts) object[key] = text;
@@ -77,6 +88,51 @@ json::Value FilterAnswerJson(const FilterAnswer& answer) {
                       {"FailedNodes", TextsJson(answer.failed)},
                       {"FailedAndUnresolvableNodes", TextsJson(answer.unresolvable)},
                       {"Error", answer.error}};
+}
+
+json::Value ScoresJson(const std::map<std::string, int64_t, std::less<>>& scores) {
+  json::Array list;
+  for (const auto& [node, score] : scores) {
+    list.emplace_back(json::Object{{"Host", node}, {"Score", score}});
+  }
+  return list;
+}
+
+Result<PreemptCall> ReadPreemptCall(std::string_view body, const kube::PodFields& wanted) {
+  const Shape scalar = Shape::Scalar();
+  const Shape victims = Shape::Object(
+      {{"Pods", Shape::List(Shape::Object({{"UID", scalar}}))}, {"NumPDBViolations", scalar}});
+  const json::Value value =
+      TRY(Read(Shape::Object({{"Pod", kube::PodForm(wanted).shape},
+                              {"NodeNameToMetaVictims",
+                               Shape::Map([](std::string_view) { return true; }, victims)}}),
+               body));
+  const json::Object* call = value.if_object();
+  if (call == nullptr) return Fail(Reason::kInvalid, "a call of preempt is no object");
+  const json::Value* pod = kube::Member(*call, "Pod");
+  if (pod == nullptr) return Fail(Reason::kInvalid, "a call of preempt has no Pod");
+  if (kube::Member(*call, "NodeNameToMetaVictims") == nullptr) {
+    return Fail(Reason::kInvalid,
+                "a call of preempt has no NodeNameToMetaVictims: set nodeCacheCapable in "
+                "KubeSchedulerConfiguration");
+  }
+  PreemptCall preempt{.pod = TRY(kube::ReadPod(*pod, wanted))};
+  for (const auto& node : *TRY(kube::ObjectIn(*call, "NodeNameToMetaVictims"))) {
+    preempt.nodes[std::string(node.key())] =
+        TRY_IN(VictimsIn(node.value()), "NodeNameToMetaVictims");
+  }
+  return preempt;
+}
+
+json::Value PreemptAnswerJson(const VictimsByNode& nodes) {
+  json::Object object;
+  for (const auto& [node, victims] : nodes) {
+    json::Array pods;
+    for (const std::string& uid : victims.uids) pods.emplace_back(json::Object{{"UID", uid}});
+    object[node] =
+        json::Object{{"Pods", std::move(pods)}, {"NumPDBViolations", victims.violations}};
+  }
+  return json::Object{{"NodeNameToMetaVictims", std::move(object)}};
 }
 
 Result<BindCall> ReadBindCall(std::string_view body) {

@@ -34,6 +34,27 @@ struct FilterAnswer {
 };
 json::Value FilterAnswerJson(const FilterAnswer& answer);
 
+// HostPriorityList, of scores by the node's name.
+json::Value ScoresJson(const std::map<std::string, int64_t, std::less<>>& scores);
+
+// MetaVictims: pods that would be evicted from a node.
+struct Victims {
+  std::vector<std::string> uids{};
+  int64_t violations = 0;  // of disruption budgets
+  bool operator==(const Victims&) const = default;
+};
+using VictimsByNode = std::map<std::string, Victims>;
+// ExtenderPreemptionArgs: on which of these nodes does the pod fit once its victims are gone?
+struct PreemptCall {
+  kube::Pod pod{};
+  VictimsByNode nodes{};
+};
+// kInvalid where it is none, or has whole pods: kube-scheduler sends those to an extender that is
+// not nodeCacheCapable.
+Result<PreemptCall> ReadPreemptCall(std::string_view body, const kube::PodFields& wanted);
+// ExtenderPreemptionResult.
+json::Value PreemptAnswerJson(const VictimsByNode& nodes);
+
 // ExtenderBindingArgs.
 struct BindCall {
   std::string pod_namespace{};

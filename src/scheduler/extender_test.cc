@@ -55,6 +55,48 @@ TEST(ExtenderTest, AnAnswerOfFilterHasAllMembersOfGos) {
             R"("FailedAndUnresolvableNodes":{"c":"no GPUs"},"Error":"wait"})");
 }
 
+TEST(ExtenderTest, ScoresAreAListOfHosts) {
+  EXPECT_EQ(json::Write(ScoresJson({{"a", 10}, {"b", 0}})),
+            R"([{"Host":"a","Score":10},{"Host":"b","Score":0}])");
+}
+
+std::string PreemptCallOf(const std::string& victims) {
+  return R"({"Pod":{"metadata":{"name":"train","namespace":"team","uid":"uid-1",)"
+         R"("resourceVersion":"1"},"spec":{"containers":[{"name":"main"}]}},)" +
+         victims + "}";
+}
+
+TEST(ExtenderTest, ACallOfPreemptHasVictimsByNode) {
+  const auto call = ReadPreemptCall(
+      PreemptCallOf(R"("NodeNameToVictims":null,"NodeNameToMetaVictims":{)"
+                    R"("a":{"Pods":[{"UID":"uid-2"},{"UID":"uid-3"}],"NumPDBViolations":1},)"
+                    R"("b":{"Pods":null,"NumPDBViolations":0}})"),
+      kWanted);
+  ASSERT_TRUE(call) << call.error().message;
+  EXPECT_EQ(call->pod.FullName(), "team/train");
+  EXPECT_EQ(call->nodes,
+            (VictimsByNode{{"a", {.uids = {"uid-2", "uid-3"}, .violations = 1}}, {"b", {}}}));
+}
+
+TEST(ExtenderTest, WhatIsNoCallOfPreemptIsRefusedWithWhatIsWrong) {
+  const auto why = [](const std::string& text) {
+    const auto call = ReadPreemptCall(text, kWanted);
+    return call ? std::string() : call.error().message;
+  };
+  EXPECT_EQ(why("[]"), "a call of preempt is no object");
+  EXPECT_EQ(why("{}"), "a call of preempt has no Pod");
+  EXPECT_EQ(why(PreemptCallOf(R"("NodeNameToVictims":{},"NodeNameToMetaVictims":null)")),
+            "a call of preempt has no NodeNameToMetaVictims: set nodeCacheCapable in "
+            "KubeSchedulerConfiguration");
+  EXPECT_EQ(why(PreemptCallOf(R"("NodeNameToMetaVictims":{"a":1})")),
+            "NodeNameToMetaVictims: a node's victims are no object");
+}
+
+TEST(ExtenderTest, AnAnswerOfPreemptHasTheVictimsThatAreLeft) {
+  EXPECT_EQ(json::Write(PreemptAnswerJson({{"a", {.uids = {"uid-2"}, .violations = 1}}})),
+            R"({"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"uid-2"}],"NumPDBViolations":1}}})");
+}
+
 TEST(ExtenderTest, ACallOfBindNamesThePodItsUidAndTheNode) {
   const auto call =
       ReadBindCall(R"({"PodName":"train","PodNamespace":"team","PodUID":"uid-1","Node":"a"})");

@@ -272,11 +272,13 @@ struct Service::Impl {
   }
 
   void Answer(const http::Request& request, http::Respond respond) {
-    if (request.method != "POST" || (request.path != "/filter" && request.path != "/bind")) {
-      return respond(http::Failure({Reason::kNotFound, "there is no " + request.path}));
-    }
-    if (request.path == "/bind") return Bind(request, std::move(respond));
-    respond(Filter(request));
+    const bool post = request.method == "POST";
+    if (post && request.path == "/bind") return Bind(request, std::move(respond));
+    respond(post && request.path == "/filter"       ? Filter(request)
+            : post && request.path == "/prioritize" ? Prioritize(request)
+            : post && request.path == "/preempt"
+                ? Preempt(request)
+                : http::Failure({Reason::kNotFound, "there is no " + request.path}));
   }
 
   http::Response Filter(const http::Request& request) {
@@ -295,6 +297,19 @@ struct Service::Impl {
     metrics.Observe(http::Metric::kFilterSeconds, {result},
                     std::chrono::duration<double>(clock.Now() - begun).count());
     return response;
+  }
+
+  http::Response Prioritize(const http::Request& request) const {
+    const auto call = ReadFilterCall(request.body, cluster.PodFields());
+    if (!call) return http::Failure(call.error());
+    return Compact(ScoresJson(cluster.Prioritize(*call)));
+  }
+
+  http::Response Preempt(const http::Request& request) const {
+    const auto call = ReadPreemptCall(request.body, cluster.PodFields());
+    if (!call) return http::Failure(call.error());
+    if (const Status may = MayPlace(); !may) return http::Failure(may.error());
+    return Compact(PreemptAnswerJson(cluster.Preempt(*call)));
   }
 
   void Bind(const http::Request& request, http::Respond respond) {

@@ -142,6 +142,18 @@ TEST_F(ServiceTest, APodIsFilteredAndBoundWithWhatItGets) {
       << bound_[0];
 }
 
+TEST_F(ServiceTest, NodesAreScoredAndVictimsLookedAt) {
+  Start();
+  AwaitReady();
+  (void)Post("/filter", FilterBody());
+  EXPECT_EQ(Post("/prioritize", FilterBody()), R"([{"Host":"a","Score":0}])");
+  std::string victims = FilterBody();
+  victims.replace(victims.find(R"("Nodes")"), std::string::npos,
+                  R"("NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"x"}],"NumPDBViolations":0}}})");
+  EXPECT_EQ(Post("/preempt", victims),
+            R"({"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"x"}],"NumPDBViolations":0}}})");
+}
+
 TEST_F(ServiceTest, UntilTheClusterIsReadCallsAreToComeAgain) {
   lists_ = false;
   Start();

@@ -55,12 +55,23 @@ void CheckFilter(std::string_view text) {
   }
 }
 
+void CheckPreempt(std::string_view text) {
+  const Cluster cluster = OneNode();
+  const auto call = ReadPreemptCall(text, cluster.PodFields());
+  if (!call) return Require(!call.error().message.empty(), "a refusal says why");
+  for (const auto& [node, victims] : cluster.Preempt(*call)) {
+    const auto asked = call->nodes.find(node);
+    Require(asked != call->nodes.end() && asked->second == victims, "nobody else is evicted");
+  }
+}
+
 }  // namespace
 }  // namespace tessera::scheduler
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = tessera::fuzz::Text(data, size);
   tessera::scheduler::CheckFilter(text);
+  tessera::scheduler::CheckPreempt(text);
   const auto bind = tessera::scheduler::ReadBindCall(text);
   Require(!bind || !bind->node.empty(), "a bind names a node");
   return 0;

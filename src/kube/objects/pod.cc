@@ -101,6 +101,30 @@ Result<QuotaFacts> ReadQuotaFacts(const json::Object& spec) {
                     .priority_class = TRY(TextIn(spec, "priorityClassName"))};
 }
 
+constexpr const char* kAffinities[] = {"nodeAffinity", "podAffinity", "podAntiAffinity"};
+constexpr char kPreferred[] = "preferredDuringSchedulingIgnoredDuringExecution";
+
+Result<bool> PrefersNodes(const json::Object& spec) {
+  const json::Object& affinity = *TRY(ObjectIn(spec, "affinity"));
+  for (const char* kind : kAffinities) {
+    const json::Object& terms = *TRY(ObjectIn(affinity, kind));
+    if (!TRY(ObjectsIn(terms, kPreferred)).empty()) return true;
+  }
+  for (const json::Object* spread : TRY(ObjectsIn(spec, "topologySpreadConstraints"))) {
+    if (TRY(TextIn(*spread, "whenUnsatisfiable")) == "ScheduleAnyway") return true;
+  }
+  return false;
+}
+
+json::Shape AffinityShape() {
+  using json::Shape;
+  std::vector<Shape::Member> kinds;
+  for (const char* kind : kAffinities) {
+    kinds.emplace_back(kind, Shape::Object({{kPreferred, Shape::List(Shape::Object({}))}}));
+  }
+  return Shape::Object(std::move(kinds));
+}
+
 Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& pod) {
   pod.uid = TRY(NeededTextIn(metadata, "uid"));
   pod.pod_namespace = TRY(NeededTextIn(metadata, "namespace"));
@@ -133,6 +157,7 @@ Result<Pod> ReadPodParts(const json::Object& object, const PodFields& wanted) {
     return Fail(Reason::kInvalid, "spec: it has no containers");
   }
   if (wanted.quota && !cut) pod.quota = TRY_IN(ReadQuotaFacts(spec), "spec");
+  if (wanted.preferences && !cut) pod.prefers_nodes = TRY_IN(PrefersNodes(spec), "spec");
   const json::Object& status = *TRY(ObjectIn(object, "status"));
   TRY_IN(ReadStatus(status, pod), "status");
   if (!wanted.resource || cut || std::ranges::any_of(pod.containers, &Container::Asks)) return pod;
@@ -191,6 +216,16 @@ Form PodForm(const PodFields& wanted) {
   };
   const Shape texts = Shape::Map(key, Shape::Scalar(kLongestAnnotation));
   const Shape containers = ContainersShape(wanted);
+  Shape spec = Shape::Object({{"nodeName", Shape::Scalar()},
+                              {"activeDeadlineSeconds", Shape::Scalar()},
+                              {"priorityClassName", Shape::Scalar()},
+                              {"initContainers", containers},
+                              {"containers", containers}});
+  if (wanted.preferences) {
+    const Shape spread = Shape::Object({{"whenUnsatisfiable", Shape::Scalar()}});
+    spec = spec.With(
+        {{"affinity", AffinityShape()}, {"topologySpreadConstraints", Shape::List(spread)}});
+  }
   return {
       .shape = Shape::Object({{"metadata", Shape::Object({{"name", Shape::Scalar()},
                                                           {"namespace", Shape::Scalar()},
@@ -199,11 +234,7 @@ Form PodForm(const PodFields& wanted) {
                                                           {"deletionTimestamp", Shape::Scalar()},
                                                           {"labels", texts},
                                                           {"annotations", texts}})},
-                              {"spec", Shape::Object({{"nodeName", Shape::Scalar()},
-                                                      {"activeDeadlineSeconds", Shape::Scalar()},
-                                                      {"priorityClassName", Shape::Scalar()},
-                                                      {"initContainers", containers},
-                                                      {"containers", containers}})},
+                              {"spec", spec},
                               {"status", PodStatusShape()}}),
       .most = kMostOfPod};
 }

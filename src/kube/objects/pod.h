@@ -57,6 +57,7 @@ struct Pod {
   Texts annotations{};
   std::vector<Container> containers{};  // init containers first, as they run; no ephemeral ones
   QuotaFacts quota{};
+  bool prefers_nodes = false;  // it would rather have some: preferred affinity, or ScheduleAnyway
   // What of it is over its bound, and not kept, in words; empty: nothing. Nobody decides by such a
   // pod.
   std::string excess{};
@@ -84,7 +85,8 @@ struct PodFields {
   // Environment variables of containers: those with a value. One that is taken from elsewhere
   // (valueFrom) is none.
   Which variable{};
-  bool quota = false;  // what quotas ask of it
+  bool quota = false;        // what quotas ask of it
+  bool preferences = false;  // whether it prefers nodes
 };
 
 // What of pods is kept while they are read.

@@ -191,6 +191,25 @@ TEST(Pod, NothingIsKeptThatNobodyAskedFor) {
   EXPECT_EQ(pod.containers[3], (Container{.name = "main"}));
 }
 
+TEST(Pod, OneWithPreferredAffinityOrSpreadPrefersNodes) {
+  const auto prefers = [](const std::string& spec) {
+    const std::string text = WithInstead(kPod, R"("nodeName")", spec + R"(, "nodeName")");
+    PodFields wanted = Wanted();
+    wanted.preferences = true;
+    json::Reader reader(PodForm(wanted).shape, 1 << 20);
+    EXPECT_TRUE(reader.Add(text));
+    return ReadPod(reader.End().value(), wanted).value().prefers_nodes;
+  };
+  const std::string term = R"("preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}])";
+  EXPECT_TRUE(prefers(R"("affinity": {"nodeAffinity": {)" + term + "}}"));
+  EXPECT_TRUE(prefers(R"("affinity": {"podAffinity": {)" + term + "}}"));
+  EXPECT_TRUE(prefers(R"("affinity": {"podAntiAffinity": {)" + term + "}}"));
+  EXPECT_TRUE(prefers(R"("topologySpreadConstraints": [{"whenUnsatisfiable": "ScheduleAnyway"}])"));
+  EXPECT_FALSE(prefers(R"("topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}])"));
+  EXPECT_FALSE(prefers(
+      R"("affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}})"));
+}
+
 TEST(Pod, AStaticOneHasAtKubeletTheUidThatItsMirrorNames) {
   const json::Value mirror = json::Parse(R"({"metadata":{"name":"p-n1","namespace":"d","uid":"u",
       "resourceVersion":"1","annotations":{"kubernetes.io/config.mirror":"5f3a"}},
