@@ -46,8 +46,9 @@ constexpr size_t kValueCost = 64;    // of a value in memory, without its text
 // parser.
 class Builder {
  public:
-  Builder(const Shape::Part* root, size_t most, const Reader::Element& each)
-      : root_(root), most_(most), each_(each) {}
+  Builder(const Shape::Part* root, size_t most, const Reader::Element& each,
+          const Reader::TextElement& text)
+      : root_(root), most_(most), each_(each), each_text_(text) {}
 
   Value Release() {
     Mark(value_);
@@ -88,11 +89,15 @@ class Builder {
     const Shape::Part* wanted = Wanted();
     if (wanted == nullptr) return true;
     AddTo(text_, text_size_, part, LongestOf(*wanted));
-    Value value = text_size_ > LongestOf(*wanted) ? Value(static_cast<int64_t>(text_size_))
-                                                  : Value(std::string_view(ValidUtf8(text_)));
-    const size_t size = text_.size();
+    const size_t size = std::exchange(text_size_, 0);
+    if (size > LongestOf(*wanted)) return Put(static_cast<int64_t>(size), 0);
+    if (each_text_ && InEach()) {
+      each_text_(ValidUtf8(text_));
+      text_.clear();
+      return true;
+    }
+    Value value = Value(std::string_view(ValidUtf8(text_)));
     text_.clear();
-    text_size_ = 0;
     return Put(std::move(value), size);
   }
   bool on_number_part(Text, Code&) { return true; }
@@ -215,6 +220,7 @@ class Builder {
   const Shape::Part* root_;
   const size_t most_;
   const Reader::Element& each_;
+  const Reader::TextElement& each_text_;
   std::vector<Frame> frames_;
   Value value_;
   size_t passing_ = 0;  // objects and lists that are open, and are not kept
@@ -266,24 +272,26 @@ Shape Shape::With(const std::vector<Member>& members) const {
 }
 
 struct Reader::Parser {
-  Parser(const Shape& shape, size_t most_, Element each_)
-      : root(shape.part()), most(most_), each(std::move(each_)) {
+  Parser(const Shape& shape, size_t most_, Element each_, TextElement text_)
+      : root(shape.part()), most(most_), each(std::move(each_)), text(std::move(text_)) {
     Clear();
   }
   void Clear() {
-    parser.emplace(Options(), root, most, each);
+    parser.emplace(Options(), root, most, each, text);
     filter = {};
   }
 
   const Shape::Part* root;
   const size_t most;
   const Element each;
+  const TextElement text;
   std::optional<boost::json::basic_parser<Builder>> parser;
   ReaderFilter filter;
 };
 
-Reader::Reader(Shape shape, size_t most, Element each)
-    : shape_(std::move(shape)), parser_(std::make_unique<Parser>(shape_, most, std::move(each))) {}
+Reader::Reader(Shape shape, size_t most, Element each, TextElement text)
+    : shape_(std::move(shape)),
+      parser_(std::make_unique<Parser>(shape_, most, std::move(each), std::move(text))) {}
 
 Reader::~Reader() = default;
 

@@ -57,9 +57,11 @@ inline constexpr std::string_view kCut = "";
 class Reader {
  public:
   using Element = std::function<void(Value element)>;
+  using TextElement = std::function<void(std::string element)>;
 
-  // `most`: about how many bytes the value may take, and each element that is handed over.
-  Reader(Shape shape, size_t most, Element each = {});
+  // `most`: about how many bytes the value may take, and each element that is handed over. Elements
+  // that are texts go to `text`, where there is one.
+  Reader(Shape shape, size_t most, Element each = {}, TextElement text = {});
   ~Reader();
 
   // The next piece of the text. kInvalid where that is no JSON; then it stays so. What is nested

@@ -114,6 +114,20 @@ TEST(ReaderTest, AnObjectThatIsOverItsBoundSaysSo) {
   EXPECT_EQ(Kept(shape, text + "]}", 1 << 20).find(R"("":)"), std::string::npos);
 }
 
+TEST(ReaderTest, ElementsThatAreTextsAreHandedOverAsSuch) {
+  std::vector<std::string> texts;
+  Array others;
+  Reader reader(
+      Shape::Each(Shape::Scalar(8)), 200, [&](Value other) { others.push_back(std::move(other)); },
+      [&](std::string text) { texts.push_back(std::move(text)); });
+  for (const char* piece : {R"(["a", 1, "sp)", R"(lit", "\u00e9\n", "too long a text", null])"}) {
+    ASSERT_TRUE(reader.Add(piece));
+  }
+  ASSERT_TRUE(reader.End());
+  EXPECT_EQ(texts, (std::vector<std::string>{"a", "split", "\u00e9\n"}));
+  EXPECT_EQ(others, (Array{1, 15, nullptr}));
+}
+
 TEST(ReaderTest, ElementsAreHandedOverEachWithItsBound) {
   const Shape shape = Shape::Object(
       {{"next", Shape::Scalar()}, {"items", Shape::Each(Shape::List(Shape::Scalar()))}});

@@ -91,7 +91,7 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
       device.cordoned = std::ranges::find(ids, device.capacity.device) != ids.end();
     }
   }
-  Recount(state);
+  summaries_.Put(node.name, Recount(state));
   refusals_.Changed(node.name);
 }
 
@@ -102,6 +102,7 @@ void Cluster::RemoveNode(const std::string& name) {
   node->second.devices.clear();
   node->second.unreadable = false;
   node->second.agent = {};
+  summaries_.Put(name, Recount(node->second));
   ForgetEmpty(node->first);
 }
 
@@ -151,9 +152,9 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   PodPlacement placement;  // on the best
   for (const std::string& name : call.nodes) {
     // Of thousands of nodes, those alone are looked into that would be better and may have room.
-    const NodeState* node = FindNode(name);
+    const NodeSummary* node = summaries_.Find(name);
     if (node == nullptr || node->most_free < least || !choice.Wants(name, node->fullness)) continue;
-    Fit fit = FitOn(node, *demand, call.pod);
+    Fit fit = FitOn(FindNode(name), *demand, call.pod);
     if (fit && choice.Add(name, node->fullness)) placement = *std::move(fit);
   }
   if (choice.empty()) {
@@ -373,7 +374,7 @@ void Cluster::Take(const kube::Pod& pod, const std::string& node, UsageByDevice 
   NodeState& state = nodes_[node];
   state.taken[pod.uid] = std::move(usage);
   takers_[pod.uid] = {node, pod.FullName()};
-  Recount(state);
+  summaries_.Put(node, Recount(state));
 }
 
 void Cluster::Release(const std::string& uid) {
@@ -385,7 +386,7 @@ void Cluster::Release(const std::string& uid) {
   if (node == nodes_.end()) return;
   node->second.taken.erase(uid);
   node->second.unread.erase(uid);
-  Recount(node->second);
+  summaries_.Put(node->first, Recount(node->second));
   refusals_.Changed(node->first);
   ForgetEmpty(node->first);
 }
@@ -394,10 +395,12 @@ void Cluster::ForgetEmpty(const std::string& name) {
   const auto node = nodes_.find(name);
   const NodeState& state = node->second;
   const bool has_pods = !state.taken.empty() || !state.unread.empty();
-  if (state.devices.empty() && !state.unreadable && !has_pods) nodes_.erase(node);
+  if (!state.devices.empty() || state.unreadable || has_pods) return;
+  summaries_.Erase(name);
+  nodes_.erase(node);
 }
 
-void Cluster::Recount(NodeState& node) {
+NodeSummary Cluster::Recount(NodeState& node) {
   struct Sum {
     DeviceUsage used{};
     bool sliced = false;    // by a pod that has slices of it
@@ -413,16 +416,17 @@ void Cluster::Recount(NodeState& node) {
   }
   DeviceUsage used;
   DeviceUsage all;
-  node.most_free = 0;
+  NodeSummary summary;
   for (CandidateDevice& device : node.devices) {
     const Sum& sum = sums[device.capacity.device];
     device.used = sum.used;
     device.unclear = device.profiles.empty() ? sum.sliced : sum.unsliced;
     used += device.used;
     all += AllOf(device.capacity);
-    node.most_free = std::max(node.most_free, device.capacity.memory - device.used.memory);
+    summary.most_free = std::max(summary.most_free, device.capacity.memory - device.used.memory);
   }
-  node.fullness = ScoreOf(used, all);
+  summary.fullness = ScoreOf(used, all);
+  return summary;
 }
 
 }  // namespace tessera::scheduler

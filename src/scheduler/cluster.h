@@ -24,6 +24,7 @@
 #include "scheduler/explanation.h"
 #include "scheduler/extender.h"
 #include "scheduler/node_choice.h"
+#include "scheduler/node_summaries.h"
 #include "scheduler/quotas.h"
 #include "scheduler/refusals.h"
 #include "webhook/rules.h"
@@ -104,8 +105,6 @@ class Cluster {
     bool unreadable = false;                     // its registration
     AgentMark agent{};                           // none: another's plugin
     std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
-    float fullness = 0;            // how much of its devices is taken
-    int64_t most_free = 0;         // MiB of the device that has most left
   };
   struct Hold {
     std::string node;
@@ -138,7 +137,7 @@ class Cluster {
   void Release(const std::string& uid);
   // Of which nothing is known that counts, as of one that is gone with its pods.
   void ForgetEmpty(const std::string& name);
-  static void Recount(NodeState& node);
+  static NodeSummary Recount(NodeState& node);
   // The pod that waits; null where there is none of this name.
   kube::PodPtr FindWaiting(const std::string& pod) const;
   void ExplainNodes(const kube::Pod& pod, Explanation& explanation) const;
@@ -151,6 +150,7 @@ class Cluster {
   const RequestRules rules_;
   const Policies policies_;
   std::unordered_map<std::string, NodeState> nodes_;
+  NodeSummaries summaries_;  // of the same
   std::map<std::string, Taker> takers_;          // by UID
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
   std::map<std::string, Hold> holds_;            // by UID

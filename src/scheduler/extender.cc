@@ -13,9 +13,9 @@ using json::Shape;
 
 constexpr size_t kMostKept = size_t{32} << 20;  // what is kept of it
 
-Result<json::Value> Read(const Shape& shape, std::string_view body,
-                         json::Reader::Element each = {}) {
-  json::Reader reader(shape, kMostKept, std::move(each));
+Result<json::Value> Read(const Shape& shape, std::string_view body, json::Reader::Element each = {},
+                         json::Reader::TextElement text = {}) {
+  json::Reader reader(shape, kMostKept, std::move(each), std::move(text));
   TRY(reader.Add(body));
   return reader.End();
 }
@@ -61,10 +61,9 @@ Result<FilterCall> ReadFilterCall(std::string_view body, const kube::PodFields& 
   FilterCall filter;
   bool all_texts = true;
   // Of thousands each is kept once.
-  const json::Value value = TRY(Read(shape, body, [&](const json::Value& name) {
-    all_texts = all_texts && name.is_string();
-    if (name.is_string()) filter.nodes.emplace_back(name.get_string());
-  }));
+  const json::Value value = TRY(Read(
+      shape, body, [&](const json::Value&) { all_texts = false; },
+      [&](std::string name) { filter.nodes.push_back(std::move(name)); }));
   const json::Object* call = value.if_object();
   if (call == nullptr) return Fail(Reason::kInvalid, "a call of filter is no object");
   if (!all_texts) return Fail(Reason::kInvalid, "a name in NodeNames is no text");
