@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shipped scheduler beside the API server of a large cluster: 8 GPUs a node, half of each given
+// away. How soon it is ready, what memory it has then, what a call of filter takes over the wire,
+// and how soon it knows new nodes. Prints a table; "bare" is the same call to a path that nobody
+// answers, which is read and refused.
+//
+// usage: bench_cluster [NODES]
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/certificates.h"
+#include "api/server.h"
+#include "hami/node_register.h"
+#include "hami/vendor.h"
+#include "http/blocking.h"
+#include "json/json.h"
+#include "os/fd.h"
+#include "os/files.h"
+#include "os/process.h"
+
+namespace tessera::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Millis = std::chrono::duration<double, std::milli>;
+
+constexpr int kGpus = 8;
+constexpr int kNew = 1'000;
+constexpr int kCalls = 400;
+constexpr Duration kPatience{60'000};
+// What a pod or a node has besides: status, conditions, images, managedFields.
+const std::string kBallast(3'000, 'x');
+
+std::string NodeName(int node) {
+  return fmt::format("node-{:05}.cluster.example", node);
+}
+std::string GpuId(int node, int gpu) {
+  return fmt::format("GPU-{:08}-0000-0000-0000-00000000000{}", node, gpu);
+}
+
+std::string NodeText(int node) {
+  std::vector<hami::RegisteredDevice> gpus;
+  for (int i = 0; i < kGpus; ++i) {
+    gpus.push_back({.id = GpuId(node, i),
+                    .index = static_cast<uint32_t>(i),
+                    .count = 10,
+                    .devmem = 81920,
+                    .devcore = 100,
+                    .type = "NVIDIA A100-SXM4-80GB",
+                    .numa = i / 4,
+                    .health = true});
+  }
+  const json::Object annotations{{hami::kNvidia.node_register, hami::EncodeRegister(gpus)}};
+  return fmt::format(
+      R"({{"metadata":{{"name":"{0}","uid":"uid-{0}","resourceVersion":"1","annotations":{1},)"
+      R"("managedFields":[{{"manager":"{2}"}}]}}}})",
+      NodeName(node), json::Write(annotations), kBallast);
+}
+
+// One of a GPU's: half of its memory and compute time.
+std::string PodText(int pod) {
+  const int node = pod / kGpus;
+  return fmt::format(
+      R"({{"metadata":{{"name":"pod-{0}","namespace":"team","uid":"uid-{0}","resourceVersion":"1",)"
+      R"("annotations":{{"{1}":"{2},NVIDIA,40960,50:;"}},"managedFields":[{{"manager":"{4}"}}]}},)"
+      R"("spec":{{"nodeName":"{3}","containers":[{{"name":"main","resources":{{"limits":)"
+      R"({{"nvidia.com/gpu":"1","nvidia.com/gpumem":"40960","nvidia.com/gpucores":"50"}}}}}}]}},)"
+      R"("status":{{"phase":"Running"}}}})",
+      pod, hami::kNvidia.pod_allocated, GpuId(node, pod % kGpus), NodeName(node), kBallast);
+}
+
+std::string CallOf(int first, int nodes) {
+  std::string names;
+  for (int n = first; n < first + nodes; ++n) {
+    names += fmt::format("{}\"{}\"", n == first ? "" : ",", NodeName(n));
+  }
+  return R"({"Pod":{"metadata":{"name":"train","namespace":"team","uid":"uid","resourceVersion":"1"},)"
+         R"("spec":{"containers":[{"name":"main","resources":{"limits":{"nvidia.com/gpu":"1",)"
+         R"("nvidia.com/gpumem":"3000"}}}]}},"Nodes":null,"NodeNames":[)" +
+         names + "]}";
+}
+
+// An API server of so many nodes and their pods. A thread of its own.
+class ApiServer {
+ public:
+  explicit ApiServer(int nodes) : nodes_(nodes), thread_([this] { loop_.Run(); }) {}
+  ~ApiServer() { loop_.Stop(); }
+
+  std::string Kubeconfig(const std::string& directory) const {
+    (void)os::ReplaceFile(directory + "/ca.crt", authority_.certificate);
+    const std::string file = directory + "/kubeconfig";
+    (void)os::ReplaceFile(
+        file, fmt::format("current-context: c\n"
+                          "contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
+                          "users: [{{name: u, user: {{token: secret}}}}]\n"
+                          "clusters: [{{name: k, cluster: {{server: \"https://127.0.0.1:{}\", "
+                          "certificate-authority: {}/ca.crt}}}}]\n",
+                          server_.port(), directory));
+    return file;
+  }
+  // So many nodes more, one event each.
+  void AddNodes(int count) {
+    loop_.Post([this, count] {
+      for (int n = nodes_; n < nodes_ + count; ++n) {
+        node_watch_->Send(fake::Chunk(R"({"type":"ADDED","object":)" + NodeText(n) + "}\n"));
+      }
+    });
+  }
+
+ private:
+  void Serve(const fake::Asked& asked, fake::Peer& peer) {
+    if (asked.method != "GET") return peer.Send(fake::Answer(201, asked.body));
+    const bool of_nodes = asked.target.starts_with("/api/v1/nodes?");
+    const bool of_pods = asked.target.starts_with("/api/v1/pods?");
+    if (asked.target.find("watch=") != std::string::npos) {
+      if (of_nodes) node_watch_ = &peer;
+      return peer.Send(fake::ChunkedHead());
+    }
+    if (of_nodes) return peer.Send(Page(asked.target, nodes_, NodeText));
+    if (of_pods) return peer.Send(Page(asked.target, kGpus * nodes_, PodText));
+    if (asked.target.find('?') == std::string::npos) return peer.Send(fake::Answer(404, "{}"));
+    peer.Send(Page(asked.target, 0, PodText));
+  }
+  static int NumberIn(const std::string& target, const std::string& name, int otherwise) {
+    const size_t at = target.find(name + "=");
+    return at == std::string::npos ? otherwise : std::atoi(&target[at + name.size() + 1]);
+  }
+  static std::string Page(const std::string& target, int all, std::string (*text)(int)) {
+    const int first = NumberIn(target, "continue", 0);
+    const int end = std::min(all, first + NumberIn(target, "limit", all));
+    std::string items;
+    for (int i = first; i < end; ++i) items += (i == first ? "" : ",") + text(i);
+    const std::string more = end < all ? fmt::format(R"(,"continue":"{}")", end) : "";
+    return fake::Answer(
+        200, R"({"metadata":{"resourceVersion":"1")" + more + R"(},"items":[)" + items + "]}");
+  }
+
+  const int nodes_;
+  const fake::Certificate authority_ = fake::MakeAuthority("kubernetes");
+  const fake::Certificate certificate_ = fake::Issue(authority_, {.names = "IP:127.0.0.1"});
+  os::Loop loop_;
+  fake::Peer* node_watch_ = nullptr;
+  fake::Server server_{loop_,
+                       [this](const fake::Asked& asked, fake::Peer& peer) { Serve(asked, peer); },
+                       {.certificate = certificate_.certificate, .key = certificate_.key}};
+  std::jthread thread_;
+};
+
+// One that nobody listens at, as far as this process knows.
+std::string FreeAddress() {
+  const os::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  (void)bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), size);
+  (void)getsockname(fd.get(), reinterpret_cast<sockaddr*>(&at), &size);
+  return fmt::format("127.0.0.1:{}", ntohs(at.sin_port));
+}
+
+// The shipped binary.
+class Scheduler {
+ public:
+  explicit Scheduler(const ApiServer& api) {
+    const std::string config = directory_ + "/scheduler.yaml";
+    (void)os::ReplaceFile(config,
+                          "version: tessera-scheduler/v1\n"
+                          "kubeconfig: " +
+                              api.Kubeconfig(directory_) +
+                              "\n"
+                              "extender: {address: \"" +
+                              extender_ +
+                              "\"}\n"
+                              "status: {address: \"" +
+                              status_ +
+                              "\"}\n"
+                              "webhook: {address: \"" +
+                              FreeAddress() +
+                              "\"}\n"
+                              "lease: {use: false}\n");
+    begun_ = Clock::now();
+    auto started = os::Process::Start({TESSERA_SCHEDULER, "--config", config}, directory_ + "/log");
+    if (started) process_ = *std::move(started);
+  }
+  ~Scheduler() {
+    process_.Signal(SIGTERM);
+    process_.Wait();
+    (void)os::RemoveTree(directory_);
+  }
+
+  Millis AwaitReady() {
+    while (!http::CallTcp(status_, {"GET", "/readyz", {}, ""}, kPatience)) {
+      if (process_.Poll()) {
+        fmt::print("the scheduler ended: {}", os::ReadFile(directory_ + "/log").value_or(""));
+        std::exit(1);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return Clock::now() - begun_;
+  }
+  std::string Post(const std::string& path, const std::string& body) const {
+    const auto answer = http::CallTcp(extender_, {"POST", path, {}, body}, kPatience);
+    return answer ? answer->body : answer.error().message;
+  }
+  double MegabytesOf(const std::string& name) const {
+    std::ifstream status(fmt::format("/proc/{}/status", process_.pid()));
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with(name + ":")) return std::atof(&line[name.size() + 1]) / 1024;
+    }
+    return 0;
+  }
+
+ private:
+  const std::string extender_ = FreeAddress();
+  const std::string status_ = FreeAddress();
+  const std::string directory_ = os::MakeTemporaryDirectory("/tmp/tessera-bench-").value();
+  Clock::time_point begun_;
+  os::Process process_;
+};
+
+double At(std::vector<double>& sorted, double part) {
+  std::ranges::sort(sorted);
+  return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1))];
+}
+
+void RowOfFilter(const Scheduler& scheduler, int nodes) {
+  const std::string call = CallOf(0, nodes);
+  std::vector<double> filter;
+  std::vector<double> bare;
+  for (int i = 0; i < kCalls; ++i) {
+    const auto time = [&](const std::string& path) {
+      const Clock::time_point begun = Clock::now();
+      (void)scheduler.Post(path, call);
+      return Millis(Clock::now() - begun).count();
+    };
+    bare.push_back(time("/none"));
+    filter.push_back(time("/filter"));
+  }
+  fmt::print("{:<32}{:>10.2f}{:>10.2f}{:>14.2f}{:>14.2f}\n",
+             fmt::format("filter of {} names, ms", nodes), At(filter, 0.5), At(filter, 0.99),
+             At(bare, 0.5), At(bare, 0.99));
+}
+
+void Run(int nodes) {
+  ApiServer api(nodes);
+  Scheduler scheduler(api);
+  fmt::print("{} nodes, {} pods\n", nodes, kGpus * nodes);
+  fmt::print("{:<32}{:>10.0f}\n", "exec to ready, ms", scheduler.AwaitReady().count());
+  fmt::print("{:<32}{:>10.1f}\n", "memory then, MB", scheduler.MegabytesOf("VmRSS"));
+  fmt::print("{:<32}{:>10}{:>10}{:>14}{:>14}\n", "", "p50", "p99", "bare p50", "bare p99");
+  for (const int names : {1'000, 5'000, 10'000}) {
+    if (names <= nodes) RowOfFilter(scheduler, names);
+  }
+  const Clock::time_point begun = Clock::now();
+  api.AddNodes(kNew);
+  const std::string call = CallOf(nodes + kNew - 1, 1);
+  while (scheduler.Post("/filter", call).find(R"("NodeNames":[")") == std::string::npos) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  fmt::print("{:<32}{:>10.0f}\n", fmt::format("{} new nodes are known, ms", kNew),
+             Millis(Clock::now() - begun).count());
+  fmt::print("{:<32}{:>10.1f}\n", "most memory, MB", scheduler.MegabytesOf("VmHWM"));
+}
+
+}  // namespace
+}  // namespace tessera::bench
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  (void)std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  for (const int nodes : {1'000, 5'000, 10'000}) {
+    if (argc < 2 || nodes == std::atoi(argv[1])) tessera::bench::Run(nodes);
+  }
+}
