@@ -91,11 +91,13 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
       device.cordoned = std::ranges::find(ids, device.capacity.device) != ids.end();
     }
   }
+  facts_.Put(node.name, state.devices, state.agent);
   summaries_.Put(node.name, Recount(state));
   refusals_.Changed(node.name);
 }
 
 void Cluster::RemoveNode(const std::string& name) {
+  facts_.Remove(name);
   const auto node = nodes_.find(name);
   if (node == nodes_.end()) return;
   // Its pods are still there: they count again where it comes back.
@@ -258,21 +260,6 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
   set(hami::kPodBindTime, seconds);
   binding.labels.insert_or_assign(std::string(hami::kPodNode), call.node);
   return binding;
-}
-
-webhook::ClusterFacts Cluster::Facts() const {
-  webhook::ClusterFacts facts;
-  facts.fits_unplaced = [this](std::string_view name) {
-    const NodeState* node = FindNode(std::string(name));
-    return node != nullptr && node->agent.fits_unplaced;
-  };
-  for (const auto& [name, node] : nodes_) {
-    facts.most_devices = std::max(facts.most_devices, static_cast<int64_t>(node.devices.size()));
-    for (const CandidateDevice& device : node.devices) {
-      facts.largest_memory = std::max<int64_t>(facts.largest_memory, device.capacity.memory);
-    }
-  }
-  return facts;
 }
 
 std::vector<std::string> Cluster::NodeNames() const {

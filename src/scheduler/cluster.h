@@ -24,10 +24,10 @@
 #include "scheduler/explanation.h"
 #include "scheduler/extender.h"
 #include "scheduler/node_choice.h"
+#include "scheduler/node_facts.h"
 #include "scheduler/node_summaries.h"
 #include "scheduler/quotas.h"
 #include "scheduler/refusals.h"
-#include "webhook/rules.h"
 
 namespace tessera::scheduler {
 
@@ -84,8 +84,8 @@ class Cluster {
   bool MayWake() const { return refusals_.pending(); }
   // Why the pod "NAMESPACE/NAME" waits, as of now.
   Explanation Explain(const std::string& pod, Steady now) const;
-  // What a new pod is judged by; no longer than this lives.
-  webhook::ClusterFacts Facts() const;
+  // What a new pod is judged by.
+  std::shared_ptr<const webhook::ClusterFacts> Facts() { return facts_.All(); }
   size_t holds() const { return holds_.size(); }
   size_t refused() const { return refusals_.size(); }
   // What a node's devices are, and what pods, "NAMESPACE/NAME", have of each or have held.
@@ -154,6 +154,7 @@ class Cluster {
   std::map<std::string, Taker> takers_;          // by UID
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
   std::map<std::string, Hold> holds_;            // by UID
+  NodeFacts facts_;
   Quotas quotas_;
   Refusals refusals_;
 };

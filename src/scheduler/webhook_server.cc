@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "kube/objects/version.h"
 #include "os/files.h"
 #include "webhook/admission.h"
 
@@ -13,18 +14,39 @@ namespace {
 // A pod may take 1.5 MB, and a review has it twice.
 constexpr size_t kMostOfReview = size_t{16} << 20;
 
+// Of two, one may have a large pod while the other has the small ones.
+constexpr int kWorkers = 2;
+
 constexpr char kMutating[] = "/webhook";
 constexpr char kValidating[] = "/validate";
+
+// The first with ValidatingAdmissionPolicy (deploy/hami/policy.yaml).
+constexpr kube::Version kWithPolicies{1, 30};
+
+http::Response ResponseTo(std::string_view body, const webhook::Rules& rules,
+                          const webhook::ClusterFacts& facts, webhook::Stage stage) {
+  const auto answer = webhook::Admit(body, rules, facts, stage);
+  if (!answer) return http::Failure(answer.error());
+  return {.body = json::Write(*answer)};
+}
 
 }  // namespace
 
 WebhookServer::WebhookServer(os::Loop& loop, const Clock& clock, kube::Client& client,
-                             WebhookOptions options, std::function<webhook::ClusterFacts()> facts)
+                             WebhookOptions options, Facts facts)
     : loop_(loop),
+      client_(client),
       options_(std::move(options)),
       facts_(std::move(facts)),
-      again_(loop, [this] { Look(); }) {
+      rules_(std::make_shared<webhook::Rules>(options_.rules)),
+      again_(loop, [this] { Look(); }),
+      version_again_(loop, [this] { AskVersion(); }),
+      workers_(kWorkers) {
   if (options_.address.empty()) return;
+  if (options_.guards_by_version) {
+    Guard(true);
+    AskVersion();
+  }
   if (!options_.certificate_file.empty()) {
     ReadFiles();
     return;
@@ -71,23 +93,49 @@ Status WebhookServer::Listen(const http::Identity& identity) {
       .identity = identity};
   server_ = TRY(http::Server::ListenTcp(
       loop_, options_.address,
-      [this](const http::Request& request, const http::Respond& respond) {
-        respond(Answer(request));
+      [this](http::Request request, http::Respond respond) {
+        Answer(std::move(request), std::move(respond));
       },
       listen));
   return {};
 }
 
-http::Response WebhookServer::Answer(const http::Request& request) const {
+void WebhookServer::Answer(http::Request request, http::Respond respond) {
   const bool mutating = request.path == kMutating;
   if (request.method != "POST" || (!mutating && request.path != kValidating)) {
-    return http::Failure({Reason::kNotFound, "there is no " + request.path});
+    return respond(http::Failure({Reason::kNotFound, "there is no " + request.path}));
   }
-  const auto answer =
-      webhook::Admit(request.body, options_.rules, facts_(),
-                     mutating ? webhook::Stage::kMutating : webhook::Stage::kValidating);
-  if (!answer) return http::Failure(answer.error());
-  return {.body = json::Write(*answer)};
+  const webhook::Stage stage = mutating ? webhook::Stage::kMutating : webhook::Stage::kValidating;
+  const uint64_t question = ++questions_;
+  asking_.emplace(question, std::move(respond));
+  workers_.Run([body = std::move(request.body), rules = rules_, facts = facts_(), stage, question,
+                answered = mailbox_.Bind(&WebhookServer::Answered)] {
+    answered(question, ResponseTo(body, *rules, *facts, stage));
+  });
+}
+
+void WebhookServer::Answered(uint64_t question, const http::Response& response) {
+  const auto asking = asking_.extract(question);
+  asking.mapped()(response);
+}
+
+void WebhookServer::AskVersion() {
+  client_.Get(kube::kVersionPath, kube::VersionForm(),
+              [this](const Result<json::Value>& answer) { TakeVersion(answer); });
+}
+
+void WebhookServer::TakeVersion(const Result<json::Value>& answer) {
+  const auto version = answer.and_then(kube::ReadVersion);
+  if (version) return Guard(*version < kWithPolicies);
+  log::Warn("the API server's version cannot be read: the webhook lets nobody forge the protocol",
+            version.error());
+  version_again_.RingWithin(client_.NextPause(version_pauses_));
+}
+
+void WebhookServer::Guard(bool on) {
+  auto rules = std::make_shared<webhook::Rules>(*rules_);
+  rules->guard.on = on;
+  rules_ = std::move(rules);
 }
 
 }  // namespace tessera::scheduler

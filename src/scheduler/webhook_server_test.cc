@@ -31,7 +31,7 @@ class WebhookServerTest : public kube::ClusterTest {
   }
   void Start() {
     server_ = std::make_unique<WebhookServer>(loop_, clock_, client(), options_,
-                                              [] { return webhook::ClusterFacts(); });
+                                              [this] { return facts_; });
   }
   // That is not there yet.
   void KeepInASecret() {
@@ -58,19 +58,31 @@ class WebhookServerTest : public kube::ClusterTest {
     EXPECT_TRUE(RunUntil([&] { return !answer.empty(); }));
     return answer;
   }
-  static std::string ReviewOf(const std::string& memory) {
+  // `metadata` and `spec`: further members, each with a comma behind it.
+  static std::string ReviewOf(const std::string& memory, const std::string& metadata = "",
+                              const std::string& spec = "") {
     return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{)"
            R"("uid":"r1","kind":{"group":"","version":"v1","kind":"Pod"},)"
            R"("resource":{"group":"","version":"v1","resource":"pods"},"operation":"CREATE",)"
-           R"("namespace":"team","object":{"metadata":{"name":"train"},"spec":{)"
+           R"("namespace":"team","object":{"metadata":{)" +
+           metadata + R"("name":"train"},"spec":{)" + spec +
            R"("schedulerName":"default-scheduler","containers":[{"name":"main","resources":)"
            R"({"limits":{"nvidia.com/gpu":"1","nvidia.com/gpumem":")" +
            memory + R"("}}}]}}}})";
+  }
+  static std::string ForgedReview() {
+    return ReviewOf("3000", R"("annotations":{"hami.io/vgpu-devices-allocated":"GPU-a"},)");
+  }
+  // The API server says that it is 1.`minor`.
+  void AnswerWithVersion(int minor) {
+    AnswerWith({fake::Answer(200, fmt::format(R"({{"major":"1","minor":"{}"}})", minor))});
   }
 
   FakeClock clock_;
   CapturedLog log_;
   WebhookOptions options_;
+  std::shared_ptr<const webhook::ClusterFacts> facts_ =
+      std::make_shared<webhook::ClusterFacts>(webhook::ClusterFacts{.fitting_unplaced = {"n1"}});
   std::unique_ptr<WebhookServer> server_;
 };
 
@@ -90,6 +102,73 @@ TEST_F(WebhookServerTest, CompletesPodsOnOnePathAndRefusesThemOnBoth) {
     EXPECT_NE(refused.find("container main asks for 16Gi of nvidia.com/gpumem"), std::string::npos)
         << refused;
   }
+}
+
+TEST_F(WebhookServerTest, APodIsJudgedByWhatTheClusterIs) {
+  WriteFiles(authority_);
+  Start();
+
+  const std::string fits = Ask("/webhook", ReviewOf("3000", "", R"("nodeName":"n1",)"));
+  EXPECT_NE(fits.find(R"("allowed":true,"warnings":["spec.nodeName is n1:)"), std::string::npos)
+      << fits;
+  const std::string refused = Ask("/webhook", ReviewOf("3000", "", R"("nodeName":"n2",)"));
+  EXPECT_NE(refused.find(R"("allowed":false)"), std::string::npos) << refused;
+}
+
+TEST_F(WebhookServerTest, WhereTheApiServerHasNoPoliciesForgedPodsAreRefused) {
+  WriteFiles(authority_);
+  options_.guards_by_version = true;
+  AnswerWithVersion(29);
+  Start();
+  ASSERT_TRUE(RunUntil([&] { return !asked_.empty(); }));
+  EXPECT_EQ(asked_[0].target, "/version");
+
+  const std::string refused = Ask("/validate", ForgedReview());
+
+  EXPECT_NE(refused.find("pod team/train: hami.io/vgpu-devices-allocated: only the scheduler and "
+                         "the nodes' agents write"),
+            std::string::npos)
+      << refused;
+}
+
+TEST_F(WebhookServerTest, WhereTheApiServerHasPoliciesTheyDoThat) {
+  WriteFiles(authority_);
+  options_.guards_by_version = true;
+  fake::Peer* waiting = nullptr;
+  handler_ = [&](const fake::Asked&, fake::Peer& peer) { waiting = &peer; };
+  Start();
+  // Until its version is known it may be old.
+  ASSERT_TRUE(RunUntil([&] { return waiting != nullptr; }));
+  EXPECT_NE(Ask("/validate", ForgedReview()).find(R"("allowed":false)"), std::string::npos);
+
+  waiting->Send(fake::Answer(200, R"({"major":"1","minor":"30"})"));
+
+  const auto is_allowed = [&] {
+    return Ask("/validate", ForgedReview()).find(R"("allowed":true)") != std::string::npos;
+  };
+  EXPECT_TRUE(RunUntil(is_allowed));
+}
+
+TEST_F(WebhookServerTest, AVersionThatCannotBeReadIsAskedForAgain) {
+  WriteFiles(authority_);
+  options_.guards_by_version = true;
+  AnswerWith({fake::Answer(200, "{}"), fake::Answer(200, R"({"major":"1","minor":"36"})")});
+  Start();
+
+  EXPECT_TRUE(RunUntil([&] { return asked_.size() == 2; }));
+  EXPECT_NE(log_.text().find("WARN the API server's version cannot be read: the webhook lets "
+                             "nobody forge the protocol"),
+            std::string::npos)
+      << log_.text();
+}
+
+TEST_F(WebhookServerTest, WithoutThatTheRulesSayWhetherItGuards) {
+  WriteFiles(authority_);
+  options_.rules.guard.on = true;
+  Start();
+
+  EXPECT_NE(Ask("/webhook", ForgedReview()).find(R"("allowed":false)"), std::string::npos);
+  EXPECT_EQ(asked_.size(), 0U);
 }
 
 TEST_F(WebhookServerTest, WhatIsNoReviewIsRefused) {

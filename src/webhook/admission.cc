@@ -16,23 +16,14 @@ namespace tessera::webhook {
 namespace {
 
 constexpr std::string_view kDefaultScheduler = "default-scheduler";
-constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
-constexpr std::string_view kNodes = "system:nodes";
 
 Decision Refusal(const Error& why) {
   return {.allowed = false, .message = why.message};
 }
 
-// What kubelet shows of a pod that runs already, whatever is answered. Others may not claim it.
-bool IsMirror(const Review& review, const NewPod& pod) {
-  return pod.annotations.contains(kMirror) &&
-         std::ranges::find(review.groups, kNodes) != review.groups.end();
-}
-
-bool KeepsOut(const Review& review, const NewPod& pod, const ClusterFacts& facts) {
+bool KeepsOut(const NewPod& pod) {
   const auto label = pod.labels.find(hami::kWebhookLabel);
-  return (label != pod.labels.end() && label->second == hami::kWebhookIgnore) ||
-         (facts.ignores_namespace && facts.ignores_namespace(review.pod_namespace));
+  return label != pod.labels.end() && label->second == hami::kWebhookIgnore;
 }
 
 bool IsOurs(const NewPod& pod, const Rules& rules) {
@@ -74,7 +65,7 @@ Decision Decide(const Review& review, const Rules& rules, const ClusterFacts& fa
   if (const auto kept = CheckProtocol(review, pod, rules.guard); !kept) {
     return Refusal(kept.error().In(name));
   }
-  if (KeepsOut(review, pod, facts) || IsMirror(review, pod) || !IsOurs(pod, rules)) return {};
+  if (KeepsOut(pod) || IsMirror(review, pod) || !IsOurs(pod, rules)) return {};
   if (const auto good = Check(pod, rules, facts); !good) return Refusal(good.error().In(name));
   return {.warnings = WarningsFor(pod, rules, facts), .patch = PatchOf(pod, rules)};
 }

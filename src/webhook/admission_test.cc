@@ -46,13 +46,10 @@ TEST(Admission, APodThatCannotBeReadIsRefused) {
       "the pod cannot be read: spec: containers[0]: env: name is no text");
 }
 
-TEST(Admission, TheLabelOfAPodOrItsNamespaceKeepsTheWebhookOut) {
+TEST(Admission, TheLabelOfAPodKeepsTheWebhookOut) {
   const std::string bad = R"("nvidia.com/gpumem": "16Gi")";
   EXPECT_TRUE(DecisionOn(PodMarked(R"("labels": {"hami.io/webhook": "ignore"})", bad)).allowed);
   EXPECT_FALSE(DecisionOn(PodMarked(R"("labels": {"hami.io/webhook": "no"})", bad)).allowed);
-  const ClusterFacts facts{
-      .ignores_namespace = [](std::string_view name) { return name == "team"; }};
-  EXPECT_TRUE(DecisionOn(PodWith(bad), RulesUnderTest(), facts).allowed);
 }
 
 TEST(Admission, AMirrorPodOfKubeletIsLeftAlone) {

@@ -17,6 +17,8 @@
 namespace tessera::webhook {
 namespace {
 
+constexpr std::string_view kNodes = "system:nodes";
+
 constexpr std::array kProtocolKeys = {hami::kPodNode, hami::kPodTime, hami::kPodMigAllocations,
                                       hami::kPodBindPhase, hami::kPodBindTime};
 
@@ -27,10 +29,22 @@ bool IsOfProtocol(std::string_view key) {
           (key.ends_with("-devices-to-allocate") || key.ends_with("-devices-allocated")));
 }
 
+bool IsAdministrator(const Review& review, const ProtocolGuard& guard) {
+  return std::ranges::find_first_of(guard.administrators, review.groups) !=
+         guard.administrators.end();
+}
+
 bool IsWriter(const Review& review, const ProtocolGuard& guard) {
   return std::ranges::find(guard.writers, review.user) != guard.writers.end() ||
-         std::ranges::find_first_of(guard.administrators, review.groups) !=
-             guard.administrators.end();
+         IsAdministrator(review, guard);
+}
+
+// It would stand for a static pod, whose devices its annotations name.
+Status CheckMirror(const Review& review, const NewPod& pod, const ProtocolGuard& guard) {
+  const bool claims = pod.annotations.contains(kMirror);
+  if (!claims || IsMirror(review, pod) || IsAdministrator(review, guard)) return {};
+  return Fail(Reason::kInvalid, "{}: only kubelet makes mirror pods; leave it out of the pod",
+              kMirror);
 }
 
 // The library knows two: 0 is the high one.
@@ -45,8 +59,15 @@ Status CheckPriority(const kube::Container& container, const std::string& resour
 
 }  // namespace
 
+bool IsMirror(const Review& review, const NewPod& pod) {
+  return pod.annotations.contains(kMirror) &&
+         std::ranges::find(review.groups, kNodes) != review.groups.end();
+}
+
 Status CheckProtocol(const Review& review, const NewPod& pod, const ProtocolGuard& guard) {
-  if (!guard.on || IsWriter(review, guard)) return {};
+  if (!guard.on) return {};
+  TRY(CheckMirror(review, pod, guard));
+  if (IsWriter(review, guard)) return {};
   std::vector<std::string> keys;
   for (const auto& [key, value] : pod.annotations) {
     if (IsOfProtocol(key)) keys.push_back(Brief(key));
@@ -82,7 +103,7 @@ Status CheckPrivileges(const NewPod& pod, const Rules& rules) {
 }
 
 Status CheckNode(const NewPod& pod, const ClusterFacts& facts) {
-  if (pod.node.empty() || (facts.fits_unplaced && facts.fits_unplaced(pod.node))) return {};
+  if (pod.node.empty() || facts.fitting_unplaced.contains(pod.node)) return {};
   return Fail(
       Reason::kInvalid,
       "spec.nodeName is {}, where no scheduler chooses devices: leave it out, and name the "

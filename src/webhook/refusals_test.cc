@@ -34,7 +34,7 @@ TEST(Refusals, APodThatNamesItsNodeIsRefused) {
 TEST(Refusals, WhereTheAgentFitsThemAPodThatNamesItsNodeIsWarned) {
   Rules rules = RulesUnderTest();
   rules.node_label = "gpu";
-  const ClusterFacts facts{.fits_unplaced = [](std::string_view node) { return node == "n1"; }};
+  const ClusterFacts facts{.fitting_unplaced = {"n1"}};
   const Decision decision =
       DecisionOn(PodOf(R"({"name": "c", "resources": {"limits": {"nvidia.com/gpumem": "10"}}})",
                        R"("nodeName": "n1",)"),
@@ -80,6 +80,19 @@ TEST(Refusals, ForgedAnnotationsOfTheProtocolAreRefusedOfAnyPod) {
       "pod team/p: label hami.io/vgpu-node: only the scheduler writes it; leave it out of the "
       "pod");
   EXPECT_TRUE(DecisionOn(pod).allowed);
+}
+
+TEST(Refusals, AMirrorPodThatNoKubeletMakesIsRefusedLikewise) {
+  const std::string pod = PodMarked(R"("annotations": {"kubernetes.io/config.mirror": "1"})", "");
+  for (const char* user : {R"({"username": "ann"})", R"({"username": "hami"})"}) {
+    EXPECT_EQ(DecisionOn(pod, Guarding(), {}, user).message,
+              "pod team/p: kubernetes.io/config.mirror: only kubelet makes mirror pods; leave it "
+              "out of the pod");
+  }
+  for (const char* group : {"system:nodes", "system:masters"}) {
+    const std::string user = fmt::format(R"({{"username": "a", "groups": ["{}"]}})", group);
+    EXPECT_TRUE(DecisionOn(pod, Guarding(), {}, user).allowed) << group;
+  }
 }
 
 TEST(Refusals, TheProtocolsWritersAndAdministratorsMayWriteIt) {

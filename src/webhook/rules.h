@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,12 +44,10 @@ struct Rules {
   ProtocolGuard guard{};
 };
 
-// Of the cluster as it is now. A function that is empty answers no.
+// Of the cluster as it is at one time.
 struct ClusterFacts {
-  // Whether the agent of a node finds room for pods that no scheduler has placed.
-  std::function<bool(std::string_view node)> fits_unplaced{};
-  // Whether a namespace has the label that keeps the webhook out.
-  std::function<bool(std::string_view name)> ignores_namespace{};
+  // Nodes whose agents find room for pods that no scheduler has placed.
+  std::set<std::string, std::less<>> fitting_unplaced{};
   int64_t largest_memory = 0;  // MiB of one device; 0: not known
   int64_t most_devices = 0;    // of one node; 0: not known
 };

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What new pods are judged by, of all nodes together. It is added up when somebody asks after a
+// change, and nodes report all the time what is no change here: so to ask costs nothing. One
+// thread; what it gives away is never changed, and any thread may read it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/agent_mark.h"
+#include "placement/device_choice.h"
+#include "webhook/rules.h"
+
+namespace tessera::scheduler {
+
+class NodeFacts {
+ public:
+  // What a node has now.
+  void Put(const std::string& node, const std::vector<CandidateDevice>& devices,
+           const AgentMark& agent);
+  void Remove(const std::string& node);
+
+  // Never null, and the same one until something changes.
+  std::shared_ptr<const webhook::ClusterFacts> All();
+
+ private:
+  struct Of {
+    int64_t largest_memory = 0;
+    int64_t devices = 0;
+    bool fits_unplaced = false;
+    bool operator==(const Of&) const = default;
+  };
+
+  std::unordered_map<std::string, Of> nodes_;         // that have something of it
+  std::shared_ptr<const webhook::ClusterFacts> all_;  // null: it is to be added up
+};
+
+}  // namespace tessera::scheduler
