@@ -88,8 +88,12 @@ webhook::Rules WebhookRulesBy(const scheduler::Settings& settings) {
           .schedulers = settings.scheduler_names,
           .takes_default_scheduler = settings.takes_default_scheduler,
           .runtime_class = settings.runtime_class,
+          .node_label = settings.node_label,
           .core_policy = settings.core_policy,
-          .hides_devices = settings.hides_devices};
+          .hides_devices = settings.hides_devices,
+          .guard = {.on = settings.guard == "always",
+                    .writers = settings.protocol_writers,
+                    .administrators = settings.administrators}};
 }
 
 // A certificate is made for a Service in a cluster; elsewhere it is given, or there is no webhook.
@@ -99,6 +103,7 @@ scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings) {
   const std::string service = fmt::format("{}.{}.svc", kName, pods);
   return {.address = settings.webhook_address,
           .rules = WebhookRulesBy(settings),
+          .guards_by_version = settings.guard == "auto",
           .certificate_file = settings.certificate_file,
           .key_file = settings.key_file,
           .kept = {.secret_namespace = pods,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What deploy/scheduler ships, by the programs that read it.
+#include "base/text.h"
+#include "os/files.h"
 #include "scheduler/settings/settings_under_test.h"
 
 namespace tessera::scheduler {
@@ -16,6 +18,22 @@ std::string Shipped(const char* name) {
   const Node* file = data == nullptr ? nullptr : data->Find(name);
   EXPECT_NE(file, nullptr) << name;
   return file == nullptr ? "" : file->scalar;
+}
+
+// The texts between single quotes in the expression of a variable of the policy.
+std::vector<std::string> NamedByThePolicy(const std::string& variable) {
+  std::vector<std::string> names;
+  const std::string policy = *os::ReadFile("deploy/hami/policy.yaml");
+  const size_t begin = policy.find("- name: " + variable + "\n");
+  const std::string rest = policy.substr(begin, policy.find(']', begin) - begin);
+  const std::vector<std::string> parts = Split(rest, '\'');
+  for (size_t i = 1; i < parts.size(); i += 2) names.push_back(parts[i]);
+  return names;
+}
+
+TEST(SchedulerDeploy, WhoWritesTheProtocolIsTheSameToTheWebhookAndThePolicy) {
+  EXPECT_EQ(NamedByThePolicy("writers"), Settings().protocol_writers);
+  EXPECT_EQ(NamedByThePolicy("administrators"), Settings().administrators);
 }
 
 TEST(SchedulerDeploy, KubeSchedulerIsToldTheSameAsWe) {

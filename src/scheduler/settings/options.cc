@@ -115,7 +115,8 @@ struct Splitter {
 const std::vector<Option>& Options() {
   static const std::vector<Option> options = [] {
     std::vector<Option> all;
-    for (auto* part : {ProgramOptions, LeaseOptions, PodOptions, NvidiaOptions, AmountOptions}) {
+    for (auto* part :
+         {ProgramOptions, WebhookOptions, LeaseOptions, PodOptions, NvidiaOptions, AmountOptions}) {
       for (Option& option : part()) all.push_back(std::move(option));
     }
     return all;

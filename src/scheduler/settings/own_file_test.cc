@@ -21,6 +21,24 @@ TEST(SchedulerFile, AValueOfAnotherTypeIsTold) {
             "[config-bad-value]\nnvidia: {defaultCores: 101}\n                       ^\n");
 }
 
+TEST(SchedulerFile, WhatTheWebhookGuardsAndByWhomIsRead) {
+  const Settings settings =
+      Good({.own = "webhook:\n  nodeLabel: gpu\n  guard: always\n"
+                   "  protocolWriters: [\"system:serviceaccount:gpus:scheduler\"]\n"
+                   "  administrators: []\n"});
+  EXPECT_EQ(settings.node_label, "gpu");
+  EXPECT_EQ(settings.guard, "always");
+  EXPECT_EQ(settings.protocol_writers,
+            std::vector<std::string>{"system:serviceaccount:gpus:scheduler"});
+  EXPECT_EQ(settings.administrators, std::vector<std::string>{});
+  EXPECT_EQ(ToldOf({.own = "webhook: {guard: sometimes}\n"}),
+            "s.yaml:2:18: webhook.guard takes 'auto', 'always' or 'never', not 'sometimes' "
+            "[config-bad-value]\nwebhook: {guard: sometimes}\n                 ^\n");
+  EXPECT_EQ(ToldOf({.own = "webhook: {administrators: [\"\"]}\n"}),
+            "s.yaml:2:27: webhook.administrators must be a name such as system:masters, not '' "
+            "[config-bad-value]\nwebhook: {administrators: [\"\"]}\n                          ^\n");
+}
+
 TEST(SchedulerFile, AnotherFilesVersionIsTold) {
   Sources sources;
   sources.own = config::Document::Parse("t.yaml", "version: tessera/v1\n");

@@ -27,6 +27,17 @@ struct Settings {
   std::string key_file{};
   // The webhook makes pods of ours that have no scheduler's name, or default-scheduler's.
   bool takes_default_scheduler = true;
+  std::string node_label{};  // key of a label that nodes of such pods must have; empty: none
+  // Whether the webhook lets nobody but these forge what scheduler and nodes tell each other: auto,
+  // always, never. They are those of deploy/hami/policy.yaml, which does so from Kubernetes 1.30
+  // on.
+  std::string guard = "auto";
+  std::vector<std::string> protocol_writers = {
+      "system:serviceaccount:kube-system:hami-scheduler",
+      "system:serviceaccount:kube-system:tessera-scheduler",
+      "system:serviceaccount:kube-system:tessera-hami",
+      "system:serviceaccount:kube-system:hami-device-plugin"};
+  std::vector<std::string> administrators = {"system:masters"};
 
   // Whose pods are ours; the first is written into pods that name none.
   std::vector<std::string> scheduler_names = {"hami-scheduler"};

@@ -46,6 +46,25 @@ std::optional<Misfit> CheckName(std::string_view text) {
   return Must("a name of small letters, digits, - and .", text);
 }
 
+// As of an API server's users and groups, which may be nearly anything.
+std::optional<Misfit> CheckUser(std::string_view text) {
+  return text.empty() ? std::optional(Must("a name such as system:masters", text)) : std::nullopt;
+}
+
+// "gpu", "nvidia.com/gpu.present".
+std::optional<Misfit> CheckLabelKey(std::string_view text) {
+  constexpr size_t kLongest = 63;
+  const size_t slash = text.find('/');
+  const bool prefixed = slash != std::string_view::npos;
+  const std::string_view name = prefixed ? text.substr(slash + 1) : text;
+  const bool known = std::ranges::all_of(
+      name, [](char c) { return IsAlphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+  const bool ends = !name.empty() && IsAlphanumeric(name.front()) && IsAlphanumeric(name.back());
+  const bool under = !prefixed || !CheckName(text.substr(0, slash));
+  if (known && ends && under && name.size() <= kLongest) return std::nullopt;
+  return Must("the key of a label, such as gpu or nvidia.com/gpu.present", text);
+}
+
 std::optional<Misfit> CheckLabel(std::string_view text) {
   const size_t equals = text.find('=');
   const bool good = equals != std::string_view::npos && equals > 0 &&
@@ -88,6 +107,11 @@ std::vector<Option> ProgramOptions() {
        .member = &Settings::status_address,
        .check = CheckAddress,
        .doc = "Where metrics, /healthz and /readyz are."},
+  };
+}
+
+std::vector<Option> WebhookOptions() {
+  return {
       {.key = "webhook.address",
        .flag = "http_bind",
        .member = &Settings::webhook_address,
@@ -110,6 +134,25 @@ std::vector<Option> ProgramOptions() {
        .member = &Settings::takes_default_scheduler,
        .doc = "Whether pods that ask for our resources and name default-scheduler, or none, become "
               "ours."},
+      {.key = "webhook.nodeLabel",
+       .member = &Settings::node_label,
+       .check = CheckLabelKey,
+       .usual = "none: pods stay as they are",
+       .doc = "The key of a label that all nodes with our devices have: pods that ask for them get "
+              "a node affinity for it."},
+      {.key = "webhook.guard",
+       .member = &Settings::guard,
+       .values = {"auto", "always", "never"},
+       .doc = "Whether new pods with annotations of HAMi's protocol are refused; auto: where the "
+              "API server is older than 1.30, and so without deploy/hami/policy.yaml."},
+      {.key = "webhook.protocolWriters",
+       .member = &Settings::protocol_writers,
+       .check = CheckUser,
+       .doc = "Users whose pods may have them, as in that policy."},
+      {.key = "webhook.administrators",
+       .member = &Settings::administrators,
+       .check = CheckUser,
+       .doc = "Groups whose members' pods may have them, as in that policy."},
   };
 }
 

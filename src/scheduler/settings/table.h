@@ -9,6 +9,7 @@
 namespace tessera::scheduler {
 
 std::vector<Option> ProgramOptions();  // how it runs
+std::vector<Option> WebhookOptions();  // which pods may be made, and what is added to them
 std::vector<Option> LeaseOptions();    // who leads
 std::vector<Option> PodOptions();      // whose pods it places, and where
 std::vector<Option> NvidiaOptions();   // what of NVIDIA's GPUs they ask for

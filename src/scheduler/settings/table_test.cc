@@ -31,6 +31,22 @@ TEST(SchedulerTable, LabelsOfNodesHaveAValue) {
   }
 }
 
+TEST(SchedulerTable, TheLabelOfNodesIsAKeyAlone) {
+  const auto told = [](const std::string& key) {
+    return ToldOf({.own = "webhook: {nodeLabel: \"" + key + "\"}\n"});
+  };
+  for (const char* key : {"gpu", "nvidia.com/gpu.present", "A_b-1"})
+    EXPECT_EQ(told(key), "") << key;
+  for (const char* key : {"gpu=on", "-gpu", "a/", "/a", "A/b", "a/b/c", "a b"}) {
+    EXPECT_NE(told(key).find("webhook.nodeLabel must be the key of a label, such as gpu or "
+                             "nvidia.com/gpu.present, not '" +
+                             std::string(key) + "' [config-bad-value]"),
+              std::string::npos)
+        << told(key);
+  }
+  EXPECT_NE(told(std::string(64, 'x')), "");
+}
+
 TEST(SchedulerTable, NoFlagKeyOrKeyOfHamisStandsTwice) {
   for (const auto column : {&Option::key, &Option::hami, &Option::flag}) {
     for (const Option& option : Options()) {
