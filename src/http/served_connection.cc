@@ -72,8 +72,14 @@ ServedConnection::ServedConnection(Wire wire, const AsyncHandler& handler, const
       timeouts_(timeouts),
       at_handlers_(std::move(at_handlers)),
       wake_(std::move(wake)),
-      deadline_(SystemClock().Now() + timeouts.request),
-      reader_(takes) {}
+      reader_(takes) {
+  BeginPhase(timeouts.request);
+}
+
+void ServedConnection::BeginPhase(Duration most) {
+  ++phase_;
+  deadline_ = SystemClock().Now() + most;
+}
 
 ServedConnection::WaitsTo ServedConnection::waits_to() const {
   if (stage_ == Stage::kAsking && peer_talks_) return WaitsTo::kBeWoken;
@@ -104,7 +110,7 @@ bool ServedConnection::Receive() {
       if (may_stay && !spare_) StayIdle();
       return true;
     }
-    if (idle()) deadline_ = SystemClock().Now() + timeouts_.request;
+    if (idle()) BeginPhase(timeouts_.request);
     all += n;
     Take(reader_.Add({part.data(), n}));
   }
@@ -119,12 +125,12 @@ void ServedConnection::Take(std::optional<Reading> reading) {
 
 void ServedConnection::StayIdle() {
   spare_ = true;
-  deadline_ = SystemClock().Now() + timeouts_.idle;
+  BeginPhase(timeouts_.idle);
 }
 
 void ServedConnection::Ask(ParsedRequest asked) {
   stage_ = Stage::kAsking;
-  deadline_ = SystemClock().Now() + PatienceFor(asked.request, timeouts_.handler);
+  BeginPhase(PatienceFor(asked.request, timeouts_.handler));
   ++requests_;
   head_only_ = asked.head;
   keep_ = asked.keeps && requests_ < takes_.requests;
@@ -170,7 +176,7 @@ void ServedConnection::Begin(Response response) {
   if (!head_only_) body_ = std::move(response.body);
   stage_ = Stage::kWriting;
   must_write_ = true;
-  deadline_ = SystemClock().Now() + timeouts_.answer;
+  BeginPhase(timeouts_.answer);
 }
 
 bool ServedConnection::Send() {
@@ -200,7 +206,7 @@ void ServedConnection::AwaitNext() {
   must_write_ = false;
   has_next_ = reader_.begun();
   StayIdle();
-  if (has_next_) deadline_ = SystemClock().Now() + timeouts_.request;
+  if (has_next_) BeginPhase(timeouts_.request);
 }
 
 // To close now would take the answer away from a peer that still sends, and leave what it has not

@@ -44,6 +44,9 @@ class ServedConnection {
   WaitsTo waits_to() const;
   // And until when.
   Steady deadline() const { return deadline_; }
+  // Another one each time that it begins to be idle, to read, to have its handler answer, or to
+  // answer.
+  size_t phase() const { return phase_; }
   // It waits for nothing.
   bool ready() const;
   // A request is still coming in, or its handler has not answered it.
@@ -67,6 +70,7 @@ class ServedConnection {
     std::function<void()> wake;
   };
   class Ticket;
+  void BeginPhase(Duration most);
   bool Receive();
   void Take(std::optional<Reading> reading);
   void Ask(ParsedRequest asked);
@@ -85,7 +89,8 @@ class ServedConnection {
   const std::shared_ptr<AtHandlers> at_handlers_;
   const std::function<void()> wake_;
   Stage stage_ = Stage::kReading;
-  Steady deadline_;
+  Steady deadline_{};
+  size_t phase_ = 0;
   bool must_write_ = false;  // else read; with TLS either may be in the way of either
 
   RequestReader reader_;

@@ -75,8 +75,16 @@ void ServedConnections::Fire(int, short what, void* held) noexcept {
   self->owner.GoOn(self->at);
 }
 
+// False: it has ended.
+bool ServedConnections::Step(At at) {
+  const size_t phase = at->connection.phase();
+  const bool goes_on = at->connection.GoOn();
+  if (at->connection.phase() != phase) held_.splice(held_.end(), held_, at);
+  return goes_on;
+}
+
 void ServedConnections::GoOn(At at) {
-  if (!at->connection.GoOn()) {
+  if (!Step(at)) {
     held_.erase(at);
     return;
   }
@@ -110,7 +118,7 @@ void ServedConnections::Expire(At at) {
   if (at->connection.asking()) {
     at->connection.Refuse(Refusal(Reason::kTimedOut, "no answer was found in time"));
   }
-  const bool goes_on = at->connection.GoOn();
+  const bool goes_on = Step(at);
   if (!goes_on || at->connection.deadline() <= SystemClock().Now()) return Forget(at);
   Settle(at);
 }
@@ -144,8 +152,8 @@ void ServedConnections::MakeRoom(const Peer& peer) {
   }
 }
 
-// An idle one, or else the oldest whose request no handler has, or else the oldest; the peer has
-// one.
+// Of those that are idle the first, or else of those whose request no handler has, or else of all;
+// the peer has one.
 ServedConnections::At ServedConnections::FirstOf(std::string_view peer) {
   const auto worth = [&](const PeerConnection& held) {
     if (held.peer.address != peer) return 3;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The connections of one listener, and what bounds them. Where there are too many, one that is
-// there makes room for the one that comes: of the peer that has the most, one that is idle or else
-// the oldest. So a peer that has few, such as whoever asks how the agent is, always gets in. Where
+// there makes room for the one that comes: of the peer that has the most, the one that has been
+// idle longest, or else the one whose request or answer takes longest. So a peer that has few, such
+// as whoever asks how the agent is, always gets in, and slow ones give way to who is quick. Where
 // too much is being sent, requests that are still coming in are refused, in the same order. Owned
 // by the server. One thread: the loop's.
 #pragma once
@@ -41,6 +42,7 @@ class ServedConnections {
   struct PeerConnection;
   using At = std::list<PeerConnection>::iterator;
   static void Fire(int, short what, void* held) noexcept;
+  bool Step(At at);
   void GoOn(At at);
   void Settle(At at);
   void Await(At at);
@@ -58,7 +60,7 @@ class ServedConnections {
   const Takes takes_;
   const ConnectionLimits bounds_;
   const std::shared_ptr<AtHandlers> at_handlers_;
-  std::list<PeerConnection> held_;  // the oldest first
+  std::list<PeerConnection> held_;  // that has been in its phase longest first
   uint64_t dropped_ = 0;
 };
 
