@@ -12,6 +12,8 @@
 #include "api/server.h"
 #include "hami/node_register.h"
 #include "http/blocking.h"
+#include "http/remote.h"
+#include "http/slow_clients_test.h"
 #include "json/json.h"
 
 namespace tessera::scheduler {
@@ -304,6 +306,58 @@ TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {
   ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return lists_read_ == 4; }));
   while (Post("/filter", FilterBody()).find(R"("NodeNames":["a"])") == std::string::npos) {
   }
+}
+
+TEST_F(ServiceTest, AThousandSlowClientsHoldUpNoCall) {
+  Start();
+  AwaitReady();
+  http::SlowClients slow(service_->extender_port(), 1'000, "POST /fil");
+
+  EXPECT_NE(Post("/filter", FilterBody()).find(R"("NodeNames":["a"])"), std::string::npos);
+  slow.Drip();
+  EXPECT_EQ(Post("/bind", BindBody()), R"({"Error":""})");
+}
+
+TEST_F(ServiceTest, WhoAskedBeforeSlowClientsCameAsksOn) {
+  Start();
+  AwaitReady();
+  http::Remote kept(loop_, {.host = "127.0.0.1", .port = service_->extender_port(), .tls = false});
+  const auto filter = [&] {
+    std::string answer;
+    const auto exchange = kept.Ask({.method = "POST", .target = "/filter", .body = FilterBody()},
+                                   kPatience, [&](const Result<http::Reply>& reply) {
+                                     answer = reply ? reply->body : reply.error().message;
+                                   });
+    EXPECT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return !answer.empty(); }));
+    return answer;
+  };
+  const std::string placed = filter();
+  http::SlowClients slow(service_->extender_port(), 1'000, "POST /fil");
+
+  EXPECT_EQ(filter(), placed);
+  slow.Drip();
+  EXPECT_EQ(filter(), placed);
+}
+
+TEST_F(ServiceTest, ACallOfOver16MiBIsRefusedAndTheNextOneAnswered) {
+  Start();
+  AwaitReady();
+
+  EXPECT_EQ(Post("/filter", std::string((size_t{16} << 20) + 1, ' ')), "the body is over 16 MiB");
+  EXPECT_NE(Post("/filter", FilterBody()).find(R"("NodeNames":["a"])"), std::string::npos);
+}
+
+TEST_F(ServiceTest, APodOf16MiBIsPlacedByWhatItAsksFor) {
+  Start();
+  AwaitReady();
+  std::string body = FilterBody();
+  const std::string name = R"("name":"train")";
+  const size_t room = (size_t{16} << 20) - body.size() - 40;
+  body.insert(body.find(name),
+              R"("annotations":{"hami.io/note":")" + std::string(room, 'x') + R"("},)");
+  ASSERT_LE(body.size(), size_t{16} << 20);
+
+  EXPECT_NE(Post("/filter", body).find(R"("NodeNames":["a"])"), std::string::npos);
 }
 
 TEST_F(ServiceTest, WhatIsNoCallIsRefused) {

@@ -8,6 +8,7 @@
 #include "base/captured_log_test.h"
 #include "hami/vendor.h"
 #include "http/remote.h"
+#include "http/slow_clients_test.h"
 #include "kube/fake_cluster_test.h"
 #include "os/files.h"
 #include "placement/placement.h"
@@ -169,6 +170,46 @@ TEST_F(WebhookServerTest, WithoutThatTheRulesSayWhetherItGuards) {
 
   EXPECT_NE(Ask("/webhook", ForgedReview()).find(R"("allowed":false)"), std::string::npos);
   EXPECT_EQ(asked_.size(), 0U);
+}
+
+TEST_F(WebhookServerTest, AThousandSlowClientsHoldUpNoReview) {
+  WriteFiles(authority_);
+  Start();
+  // The beginning of TLS.
+  http::SlowClients slow(server_->port(), 1'000, "\x16\x03\x01");
+
+  const std::string answer = Ask("/webhook", ReviewOf("3000"));
+  EXPECT_NE(answer.find(R"("allowed":true)"), std::string::npos) << answer;
+  slow.Drip();
+  EXPECT_EQ(Ask("/webhook", ReviewOf("3000")), answer);
+}
+
+TEST_F(WebhookServerTest, AReviewOfOver16MiBIsRefusedAndTheNextOneAnswered) {
+  WriteFiles(authority_);
+  Start();
+
+  const std::string refused = Ask("/webhook", std::string((size_t{16} << 20) + 1, ' '));
+  EXPECT_TRUE(refused.starts_with("413 ")) << refused;
+  EXPECT_NE(refused.find("the body is over 16 MiB"), std::string::npos) << refused;
+  const std::string answer = Ask("/webhook", ReviewOf("3000"));
+  EXPECT_NE(answer.find(R"("allowed":true)"), std::string::npos) << answer;
+}
+
+TEST_F(WebhookServerTest, AReviewOf16MiBIsAnsweredByWhatIsReadOfIt) {
+  WriteFiles(authority_);
+  Start();
+  const size_t room = (size_t{16} << 20) - ReviewOf("3000").size() - 40;
+  const auto noted = [&](const std::string& key) {
+    return ReviewOf("3000",
+                    R"("annotations":{")" + key + R"(":")" + std::string(room, 'x') + R"("},)");
+  };
+
+  const std::string answer = Ask("/webhook", noted("team/note"));
+  EXPECT_NE(answer.find(R"("allowed":true)"), std::string::npos) << answer.substr(0, 500);
+  const std::string refused = Ask("/webhook", noted("hami.io/note"));
+  EXPECT_NE(refused.find("hami.io/note has 16776759 bytes, at most 32768 are read"),
+            std::string::npos)
+      << refused.substr(0, 500);
 }
 
 TEST_F(WebhookServerTest, WhatIsNoReviewIsRefused) {
