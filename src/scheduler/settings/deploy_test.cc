@@ -36,6 +36,18 @@ TEST(SchedulerDeploy, WhoWritesTheProtocolIsTheSameToTheWebhookAndThePolicy) {
   EXPECT_EQ(NamedByThePolicy("administrators"), Settings().administrators);
 }
 
+// All but its configurations.
+std::string ServiceAndRightsIn(const std::string& file) {
+  const std::string text = *os::ReadFile(file);
+  const size_t begin = text.find("apiVersion: v1\nkind: Service\n");
+  return text.substr(begin, text.find("apiVersion: admissionregistration") - begin);
+}
+
+TEST(SchedulerDeploy, TheWebhookBefore130HasTheSameServiceAndRights) {
+  EXPECT_EQ(ServiceAndRightsIn("deploy/scheduler/before-1.30/webhook.yaml"),
+            ServiceAndRightsIn("deploy/scheduler/webhook.yaml"));
+}
+
 TEST(SchedulerDeploy, KubeSchedulerIsToldTheSameAsWe) {
   Sources sources;
   sources.own = Document::Parse("scheduler.yaml", Shipped("scheduler.yaml"));
