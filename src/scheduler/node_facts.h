@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What new pods are judged by, of all nodes together. It is added up when somebody asks after a
-// change, and nodes report all the time what is no change here: so to ask costs nothing. One
-// thread; what it gives away is never changed, and any thread may read it.
+// What new pods are judged by, of all nodes together. It is added up once somebody asks after a
+// change; most of what nodes report is none here, so that asking costs nothing. One thread; what it
+// gives away is never changed, and any thread may read it.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 
 #include "api/certificates.h"
 #include "api/server.h"
+#include "base/base64.h"
 #include "base/captured_log_test.h"
 #include "hami/vendor.h"
 #include "http/remote.h"
@@ -31,8 +32,10 @@ class WebhookServerTest : public kube::ClusterTest {
     ASSERT_TRUE(os::WriteFileAtomically(options_.key_file, made.key));
   }
   void Start() {
-    server_ = std::make_unique<WebhookServer>(loop_, clock_, client(), options_,
-                                              [this] { return facts_; });
+    server_ = std::make_unique<WebhookServer>(loop_, clock_, client(), options_, [this] {
+      ++judged_;
+      return facts_;
+    });
   }
   // That is not there yet.
   void KeepInASecret() {
@@ -84,6 +87,7 @@ class WebhookServerTest : public kube::ClusterTest {
   WebhookOptions options_;
   std::shared_ptr<const webhook::ClusterFacts> facts_ =
       std::make_shared<webhook::ClusterFacts>(webhook::ClusterFacts{.fitting_unplaced = {"n1"}});
+  int judged_ = 0;  // reviews that have come
   std::unique_ptr<WebhookServer> server_;
 };
 
@@ -114,6 +118,24 @@ TEST_F(WebhookServerTest, APodIsJudgedByWhatTheClusterIs) {
       << fits;
   const std::string refused = Ask("/webhook", ReviewOf("3000", "", R"("nodeName":"n2",)"));
   EXPECT_NE(refused.find(R"("allowed":false)"), std::string::npos) << refused;
+}
+
+TEST_F(WebhookServerTest, APodGetsTheLabelThatItsNodesMustHave) {
+  WriteFiles(authority_);
+  options_.rules.node_label = "gpu";
+  Start();
+
+  const std::string answer = Ask("/webhook", ReviewOf("3000"));
+
+  const size_t begin = answer.find(R"("patch":")") + 9;
+  const auto patch = DecodeBase64(answer.substr(begin, answer.find('"', begin) - begin));
+  ASSERT_TRUE(patch.has_value()) << answer;
+  EXPECT_NE(patch->find(R"({"op":"add","path":"/spec/affinity","value":{"nodeAffinity":)"
+                        R"({"requiredDuringSchedulingIgnoredDuringExecution":)"
+                        R"({"nodeSelectorTerms":[{"matchExpressions":)"
+                        R"([{"key":"gpu","operator":"Exists"}]}]}}}})"),
+            std::string::npos)
+      << *patch;
 }
 
 TEST_F(WebhookServerTest, WhereTheApiServerHasNoPoliciesForgedPodsAreRefused) {
@@ -182,6 +204,29 @@ TEST_F(WebhookServerTest, AThousandSlowClientsHoldUpNoReview) {
   EXPECT_NE(answer.find(R"("allowed":true)"), std::string::npos) << answer;
   slow.Drip();
   EXPECT_EQ(Ask("/webhook", ReviewOf("3000")), answer);
+}
+
+// Nor what else the thread of the loop has to do: it takes seconds here.
+TEST_F(WebhookServerTest, ALargePodHoldsUpNoOtherReview) {
+  WriteFiles(authority_);
+  Start();
+  std::string variables = R"({"name":"A","value":"x"})";
+  while (variables.size() < size_t{2} << 20) variables += R"(,{"name":"A","value":"x"})";
+  const std::string large = R"("initContainers":[{"name":"many","env":[)" + variables + R"(]}],)";
+  http::Remote remote(loop_,
+                      {.host = "127.0.0.1", .port = server_->port(), .ca = authority_.certificate});
+  std::string order;
+  const auto ask = [&](const std::string& body, const char* name) {
+    return remote.Ask({.method = "POST", .target = "/validate", .body = body}, kPatience,
+                      [&order, name](const Result<http::Reply>&) { order += name; });
+  };
+
+  const auto first = ask(ReviewOf("3000", "", large), "large ");
+  ASSERT_TRUE(RunUntil([&] { return judged_ == 1; }));
+  const auto second = ask(ReviewOf("3000"), "small ");
+
+  ASSERT_TRUE(RunUntil([&] { return order.size() == 12; }));
+  EXPECT_EQ(order, "small large ");
 }
 
 TEST_F(WebhookServerTest, AReviewOfOver16MiBIsRefusedAndTheNextOneAnswered) {

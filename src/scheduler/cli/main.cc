@@ -96,23 +96,6 @@ webhook::Rules WebhookRulesBy(const scheduler::Settings& settings) {
                     .administrators = settings.administrators}};
 }
 
-// A certificate is made for a Service in a cluster; elsewhere it is given, or there is no webhook.
-scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings) {
-  const std::string pods = os::Variable("POD_NAMESPACE").value_or("");
-  if (settings.certificate_file.empty() && pods.empty()) return {};
-  const std::string service = fmt::format("{}.{}.svc", kName, pods);
-  return {.address = settings.webhook_address,
-          .rules = WebhookRulesBy(settings),
-          .guards_by_version = settings.guard == "auto",
-          .certificate_file = settings.certificate_file,
-          .key_file = settings.key_file,
-          .kept = {.secret_namespace = pods,
-                   .secret = fmt::format("{}-webhook", kName),
-                   .names = {service, service + ".cluster.local"},
-                   .configurations = {kube::MutatingWebhookPath(kName),
-                                      kube::ValidatingWebhookPath(kName)}}};
-}
-
 scheduler::ServiceOptions OptionsBy(const scheduler::Settings& settings, kube::Access access) {
   return {.access = std::move(access),
           .extender_address = settings.extender_address,
@@ -159,6 +142,23 @@ int Serve(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+// A certificate is made for a Service in a cluster; elsewhere it is given, or there is no webhook.
+scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings) {
+  const std::string pods = os::Variable("POD_NAMESPACE").value_or("");
+  if (settings.certificate_file.empty() && pods.empty()) return {};
+  const std::string service = fmt::format("{}.{}.svc", kName, pods);
+  return {.address = settings.webhook_address,
+          .rules = WebhookRulesBy(settings),
+          .guards_by_version = settings.guard == "auto",
+          .certificate_file = settings.certificate_file,
+          .key_file = settings.key_file,
+          .kept = {.secret_namespace = pods,
+                   .secret = fmt::format("{}-webhook", kName),
+                   .names = {service, service + ".cluster.local"},
+                   .configurations = {kube::MutatingWebhookPath(kName),
+                                      kube::ValidatingWebhookPath(kName)}}};
+}
 
 std::vector<Option> SettingsOptions() {
   std::vector<Option> options = {

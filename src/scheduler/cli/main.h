@@ -6,11 +6,16 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "scheduler/settings/settings.h"
+#include "scheduler/webhook_server.h"
 
 namespace tessera::cli {
 
 Command SchedulerProgram();
 int SchedulerMain(int argc, char** argv);
+
+// What the settings come to for the webhook: one without an address is none.
+scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings);
 
 // Those flags that have an effect, for --help.
 std::vector<Option> SettingsOptions();

@@ -19,5 +19,32 @@ TEST(SchedulerMainTest, HelpHasEveryFlagThatHasAnEffect) {
   }
 }
 
+scheduler::Settings WithCertificate(const std::string& guard) {
+  scheduler::Settings settings;
+  settings.certificate_file = "/tls.crt";
+  settings.guard = guard;
+  return settings;
+}
+
+TEST(SchedulerMainTest, TheWebhooksGuardIsAsItIsSet) {
+  EXPECT_TRUE(WebhookBy(WithCertificate("auto")).guards_by_version);
+  for (const char* guard : {"always", "never"}) {
+    const scheduler::WebhookOptions options = WebhookBy(WithCertificate(guard));
+    EXPECT_FALSE(options.guards_by_version) << guard;
+    EXPECT_EQ(options.rules.guard.on, guard == std::string("always")) << guard;
+  }
+}
+
+TEST(SchedulerMainTest, TheWebhookKnowsTheLabelOfNodesAndWhoWritesTheProtocol) {
+  scheduler::Settings settings = WithCertificate("auto");
+  settings.node_label = "gpu";
+  settings.protocol_writers = {"scheduler"};
+  settings.administrators = {"us"};
+  const webhook::Rules rules = WebhookBy(settings).rules;
+  EXPECT_EQ(rules.node_label, "gpu");
+  EXPECT_EQ(rules.guard.writers, std::vector<std::string>{"scheduler"});
+  EXPECT_EQ(rules.guard.administrators, std::vector<std::string>{"us"});
+}
+
 }  // namespace
 }  // namespace tessera::cli
