@@ -17,6 +17,10 @@ constexpr size_t kMostOfReview = size_t{16} << 20;
 // Of two, one may have a large pod while the other has the small ones.
 constexpr int kWorkers = 2;
 
+// An API server asks about as many pods at once as it takes writes
+// (--max-mutating-requests-inflight is 200), each on a connection of its own.
+constexpr size_t kMostOfApiServer = 256;
+
 constexpr char kMutating[] = "/webhook";
 constexpr char kValidating[] = "/validate";
 
@@ -89,7 +93,10 @@ void WebhookServer::Serve(const http::Identity& identity) {
 Status WebhookServer::Listen(const http::Identity& identity) {
   http::ListenOptions listen{
       .takes = {.posts = true, .body = kMostOfReview, .chunks = true, .requests = 1'000'000},
-      .bounds = {.all = 512, .of_peer = 64, .received = size_t{64} << 20},
+      .bounds = {.all = 512,
+                 .of_peer = kMostOfApiServer,
+                 .of_loopback = kMostOfApiServer,
+                 .received = size_t{64} << 20},
       .identity = identity};
   server_ = TRY(http::Server::ListenTcp(
       loop_, options_.address,

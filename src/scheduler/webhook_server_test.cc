@@ -206,6 +206,28 @@ TEST_F(WebhookServerTest, AThousandSlowClientsHoldUpNoReview) {
   EXPECT_EQ(Ask("/webhook", ReviewOf("3000")), answer);
 }
 
+TEST_F(WebhookServerTest, AnApiServerThatAsksAboutManyPodsAtOnceIsAnsweredAboutEach) {
+  WriteFiles(authority_);
+  Start();
+  http::Remote remote(loop_,
+                      {.host = "127.0.0.1", .port = server_->port(), .ca = authority_.certificate});
+  constexpr size_t kPods = 200;
+  std::vector<std::unique_ptr<http::Exchange>> exchanges;
+  std::map<std::string, size_t> answers;
+  size_t ended = 0;
+  for (size_t i = 0; i < kPods; ++i) {
+    exchanges.push_back(
+        remote.Ask({.method = "POST", .target = "/validate", .body = ReviewOf("3000")}, kPatience,
+                   [&](const Result<http::Reply>& reply) {
+                     ++ended;
+                     ++answers[reply ? std::to_string(reply->status) : reply.error().message];
+                   }));
+  }
+
+  ASSERT_TRUE(RunUntil([&] { return ended == kPods; }));
+  EXPECT_EQ(answers, (std::map<std::string, size_t>{{"200", kPods}}));
+}
+
 // Nor what else the thread of the loop has to do: it takes seconds here.
 TEST_F(WebhookServerTest, ALargePodHoldsUpNoOtherReview) {
   WriteFiles(authority_);
