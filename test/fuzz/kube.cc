@@ -10,6 +10,7 @@
 #include "kube/objects/pod.h"
 #include "kube/objects/resource_quota.h"
 #include "kube/objects/secret.h"
+#include "kube/objects/version.h"
 #include "kube/objects/webhook.h"
 #include "kube/wire.h"
 #include "test/fuzz/fuzz.h"
@@ -85,6 +86,9 @@ void CheckOthers(const tessera::json::Value& object) {
       kube::ReadClusterNode(object, {.label = all, .annotation = all, .resource = all});
   Require(node || !node.error().message.empty(), "a refusal says why");
   Require(!node || kube::ObjectKeyIn(object).ends_with(node->name), "a node has one name");
+  const auto version = kube::ReadVersion(object);
+  Require(version || !version.error().message.empty(), "a refusal says why");
+  Require(!version || (version->major >= 0 && version->minor >= 0), "a version counts up");
   const auto secret = kube::ReadSecret(object);
   Require(secret || !secret.error().message.empty(), "a refusal says why");
   if (secret) {
