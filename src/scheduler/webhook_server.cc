@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/webhook_server.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "base/log.h"
@@ -133,10 +135,14 @@ void WebhookServer::AskVersion() {
 
 void WebhookServer::TakeVersion(const Result<json::Value>& answer) {
   const auto version = answer.and_then(kube::ReadVersion);
-  if (version) return Guard(*version < kWithPolicies);
-  log::Warn("the API server's version cannot be read: the webhook lets nobody forge the protocol",
-            version.error());
-  version_again_.RingWithin(client_.NextPause(version_pauses_));
+  if (!version) {
+    log::Warn("the API server's version cannot be read: the webhook lets nobody forge the protocol",
+              version.error());
+    return version_again_.RingWithin(client_.NextPause(version_pauses_));
+  }
+  if (kWithPolicies <= *version) return Guard(false);
+  log::Info("the API server has no policies: the webhook lets nobody forge the protocol",
+            {{"version", fmt::format("{}.{}", version->major, version->minor)}});
 }
 
 void WebhookServer::Guard(bool on) {
