@@ -5,6 +5,9 @@
 
 #include <set>
 
+#include "hami/node_register.h"
+#include "scheduler/cluster.h"
+
 namespace tessera::scheduler {
 namespace {
 
@@ -58,6 +61,23 @@ TEST(NodeFacts, AreAddedUpAnewOnlyWhereSomethingChanged) {
   facts.Put("a", DevicesOf({9000}), kFits);
   EXPECT_NE(facts.All(), before);
   EXPECT_EQ(before->largest_memory, 8000);  // whoever has it may go on reading
+}
+
+TEST(NodeFacts, AreOfTheClustersNodes) {
+  Cluster cluster(hami::kNvidia,
+                  RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()), {});
+  const std::vector<hami::RegisteredDevice> gpus{
+      {.id = "GPU-a", .count = 10, .devmem = 8000, .devcore = 100, .type = "A", .health = true}};
+  cluster.PutNode(
+      {.name = "a",
+       .annotations = {{std::string(hami::kNvidia.node_register), hami::EncodeRegister(gpus)},
+                       {std::string(kAgentMark), WriteAgentMark(kFits)}}});
+  EXPECT_EQ(cluster.Facts()->largest_memory, 8000);
+  EXPECT_EQ(cluster.Facts()->most_devices, 1);
+  EXPECT_TRUE(cluster.Facts()->fitting_unplaced.contains("a"));
+  cluster.RemoveNode("a");
+  EXPECT_EQ(cluster.Facts()->largest_memory, 0);
+  EXPECT_TRUE(cluster.Facts()->fitting_unplaced.empty());
 }
 
 }  // namespace
