@@ -43,15 +43,19 @@ class Informer {
     std::string query{};  // as a Watch's
     Form form;            // keeps the metadata's name, namespace and uid
     std::function<Result<T>(const json::Value& object)> read;
+    // Objects that nobody looks at again once they were told: their keys and UIDs alone are kept,
+    // and whatever comes of one is told as a change. Empty: there are none.
+    std::function<bool(const T& object)> brief{};
     // Bytes that all may take. While a list is read, what has changed takes them twice.
     size_t most = size_t{256} << 20;
     Duration resync{0};  // after so long the list is read anew; 0: never
   };
-  // What is there is new already when they are called. Each may be empty.
+  // What is there is new already when they are called. Each may be empty. `before`, and what is
+  // removed, is null where it was brief.
   struct Handlers {
     std::function<void(const Ptr& object)> added{};
     std::function<void(const Ptr& before, const Ptr& now)> changed{};
-    std::function<void(const Ptr& object)> removed{};
+    std::function<void(const Ptr& object, const std::string& uid)> removed{};
     std::function<void()> listed{};              // the list was read whole, and all of it told
     std::function<void(const Error&)> failed{};  // it could not be read; that is tried again
   };
@@ -75,7 +79,8 @@ class Informer {
   size_t bytes() const { return present_.bytes; }
   // Whose present state is not there; LeftOut::kMost at most.
   size_t left_out() const { return left_out_.size(); }
-  // "NAMESPACE/NAME", or "NAME" of what is in no namespace; null where there is none.
+  // "NAMESPACE/NAME", or "NAME" of what is in no namespace; null where there is none, or it is
+  // brief.
   Ptr Find(std::string_view key) const {
     const auto found = present_.entries.find(key);
     return found == present_.entries.end() ? nullptr : found->second.object;
@@ -148,11 +153,9 @@ class Informer {
     const Contents before = std::exchange(present_, std::exchange(listing_, {}));
     synced_ = true;
     for (const auto& [key, entry] : before.entries) {
-      if (present_.Same(key, entry.uid) == nullptr) TellRemoved(entry.object);
+      if (present_.Same(key, entry.uid) == nullptr) TellRemoved(entry);
     }
-    for (const auto& [key, entry] : present_.entries) {
-      TellOf(before.Same(key, entry.uid), entry.object);
-    }
+    for (auto& [key, entry] : present_.entries) TellOf(before.Same(key, entry.uid), key, entry);
     if (handlers_.listed) handlers_.listed();
     ResyncLater();
   }
@@ -174,8 +177,8 @@ class Informer {
     if (found != present_.entries.end() && found->second.uid != uid) Remove(key);
     const Entry* same = present_.Same(key, uid);
     const std::optional<Entry> former = same == nullptr ? std::nullopt : std::optional(*same);
-    if (Put(object, key, same, present_, source_.most))
-      TellOf(former ? &*former : nullptr, Find(key));
+    if (!Put(object, key, same, present_, source_.most)) return;
+    TellOf(former ? &*former : nullptr, key, present_.entries.find(key)->second);
   }
 
   void Deleted(const json::Value& object) {
@@ -185,9 +188,9 @@ class Informer {
   }
 
   void Remove(const std::string& key) {
-    const Ptr object = Find(key);
+    const Entry entry = present_.entries.find(key)->second;
     present_.Erase(key);
-    TellRemoved(object);
+    TellRemoved(entry);
   }
 
   // False where it is left out.
@@ -199,9 +202,9 @@ class Informer {
       left_out_.Add(key, read.error().In(source_.path));
       return false;
     }
-    const bool same = former != nullptr && *former->object == *read;
+    const bool same = former != nullptr && former->object && *former->object == *read;
     const Ptr kept = same ? former->object : std::make_shared<const T>(*std::move(read));
-    const size_t cost = kEntryCost + key.size() + CostOf(*kept);
+    const size_t cost = BriefCost(key) + CostOf(*kept);
     if (!contents.Put(key, {kept, UidIn(object), cost}, most)) {
       left_out_.Add(key, {Reason::kInvalid, fmt::format("{}: no room for {}: all have {} bytes at "
                                                         "most",
@@ -212,10 +215,19 @@ class Informer {
     return true;
   }
 
-  void TellRemoved(const Ptr& object) {
-    if (handlers_.removed) handlers_.removed(object);
+  static size_t BriefCost(const std::string& key) { return kEntryCost + key.size(); }
+
+  void TellRemoved(const Entry& entry) {
+    if (handlers_.removed) handlers_.removed(entry.object, entry.uid);
   }
-  void TellOf(const Entry* former, const Ptr& now) {
+  // `entry` is one of present_.
+  void TellOf(const Entry* former, const std::string& key, Entry& entry) {
+    const Ptr now = entry.object;
+    if (now && source_.brief && source_.brief(*now)) {
+      present_.bytes -= entry.cost - BriefCost(key);
+      entry.cost = BriefCost(key);
+      entry.object = nullptr;
+    }
     if (former == nullptr) {
       if (handlers_.added) handlers_.added(now);
     } else if (former->object != now) {

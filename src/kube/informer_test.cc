@@ -61,7 +61,8 @@ class InformerTest : public ClusterTest {
 
   void Start() {
     const ClusterNodeFields wanted{.annotation = [](std::string_view) { return true; }};
-    const auto text = [](const ClusterNodePtr& node) {
+    const auto text = [](const ClusterNodePtr& node) -> std::string {
+      if (node == nullptr) return "brief";
       return fmt::format("{} {} {}", node->name, node->uid, node->annotations.at("note"));
     };
     nodes_ = std::make_unique<Nodes>(
@@ -70,6 +71,7 @@ class InformerTest : public ClusterTest {
             .path = "/api/v1/nodes",
             .form = ClusterNodeForm(wanted),
             .read = [wanted](const json::Value& node) { return ReadClusterNode(node, wanted); },
+            .brief = brief_,
             .most = most_,
             .resync = resync_},
         Nodes::Handlers{
@@ -78,7 +80,10 @@ class InformerTest : public ClusterTest {
                 [=, this](const ClusterNodePtr& before, const ClusterNodePtr& now) {
                   Told(fmt::format("changed {} -> {}", text(before), text(now)));
                 },
-            .removed = [=, this](const ClusterNodePtr& node) { Told("removed " + text(node)); },
+            .removed =
+                [=, this](const ClusterNodePtr& node, const std::string& uid) {
+                  Told("removed " + text(node) + (node == nullptr ? " " + uid : ""));
+                },
             .listed = [this] { Told("listed"); },
             .failed = [this](const Error& error) { Told("failed " + error.message); }});
   }
@@ -106,6 +111,7 @@ class InformerTest : public ClusterTest {
   int streams_ = 0;
   size_t most_ = 1 << 20;
   Duration resync_{0};
+  std::function<bool(const ClusterNode&)> brief_{};
   Lines told_;
   Lines logged_;
   std::unique_ptr<Nodes> nodes_;
@@ -133,6 +139,28 @@ TEST_F(InformerTest, ObjectsAreListedInPagesOfBoundedSizeThenFollowed) {
   EXPECT_EQ(asked_[0].target, "/api/v1/nodes?limit=2");
   EXPECT_EQ(asked_[1].target, "/api/v1/nodes?limit=2&continue=more");
   EXPECT_EQ(logged_, Lines());
+}
+
+TEST_F(InformerTest, ABriefObjectIsKeptWithoutItsStateAndToldWheneverItComes) {
+  brief_ = [](const ClusterNode& node) { return node.annotations.at("note") == "brief"; };
+  lists_ = {NodePage("10", {{"a", "u1", "brief"}, {"b", "u2", "y"}})};
+  Start();
+  ASSERT_TRUE(RunUntil([&] { return streams_ == 1; }));
+  const size_t before = nodes_->bytes();
+  stream_->Send(NodeEvent("MODIFIED", "11", {"a", "u1", "brief"}) +
+                NodeEvent("MODIFIED", "12", {"b", "u2", "brief"}));
+  ASSERT_TRUE(RunUntilTold(5));
+  EXPECT_LT(nodes_->bytes(), before);
+  EXPECT_EQ(nodes_->Find("a"), nullptr);
+  EXPECT_EQ(Names(), (Lines{"a", "b"}));
+
+  lists_ = {NodePage("20", {{"b", "u2", "brief"}})};
+  listed_ = 0;
+  EXPECT_TRUE(nodes_->Refresh(Duration(1'000)));
+  ASSERT_TRUE(RunUntilTold(8));
+  EXPECT_EQ(told_, (Lines{"added a u1 brief", "added b u2 y", "listed",
+                          "changed brief -> a u1 brief", "changed b u2 y -> b u2 brief",
+                          "removed brief u1", "changed brief -> b u2 brief", "listed"}));
 }
 
 TEST_F(InformerTest, AnotherStateOfWhatIsNotKeptIsNoChange) {

@@ -115,26 +115,35 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
   }
   waiting_.erase(pod->uid);
   refusals_.Erase(pod->uid);
-  holds_.erase(pod->uid);
-  Release(pod->uid);
-  if (pod->HasEnded() || !hami::IsPlaced(*pod, vendor_)) return;
-  NodeState& node = nodes_[pod->node];
+  const bool held = holds_.erase(pod->uid) > 0;
+  if (pod->HasEnded() || !hami::IsPlaced(*pod, vendor_)) return Release(pod->uid);
   auto usage = TakenBy(*pod, vendor_, rules_);
-  if (!usage) {
+  // Kubelet reports of a pod all the time: that is no news of its node.
+  if (usage && !held && Has(*pod, *usage)) return quotas_.Take(*pod, *usage);
+  const NodeState* known = FindNode(pod->node);
+  const bool told = known != nullptr && known->unread.contains(pod->uid);
+  Release(pod->uid);
+  if (usage) return Take(*pod, pod->node, *std::move(usage));
+  if (!told) {
     log::Warn("a pod's devices cannot be read: its node gets no pods until it has ended",
               usage.error(), {{"pod", pod->FullName()}, {"node", pod->node}});
-    node.unread.insert(pod->uid);
-    takers_[pod->uid] = {pod->node, pod->FullName()};
-    return;
   }
-  Take(*pod, pod->node, *std::move(usage));
+  nodes_[pod->node].unread.insert(pod->uid);
+  takers_[pod->uid] = {pod->node, pod->FullName()};
 }
 
-void Cluster::RemovePod(const kube::Pod& pod) {
-  waiting_.erase(pod.uid);
-  refusals_.Erase(pod.uid);
-  holds_.erase(pod.uid);
-  Release(pod.uid);
+void Cluster::RemovePod(const std::string& uid) {
+  waiting_.erase(uid);
+  refusals_.Erase(uid);
+  holds_.erase(uid);
+  Release(uid);
+}
+
+bool Cluster::Has(const kube::Pod& pod, const UsageByDevice& usage) const {
+  const NodeState* node = FindNode(pod.node);
+  if (node == nullptr) return false;
+  const auto taken = node->taken.find(pod.uid);
+  return taken != node->taken.end() && taken->second == usage;
 }
 
 FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {

@@ -49,7 +49,7 @@ class Cluster {
   void PutNode(const kube::ClusterNode& node);
   void RemoveNode(const std::string& name);
   void PutPod(const kube::PodPtr& pod);
-  void RemovePod(const kube::Pod& pod);
+  void RemovePod(const std::string& uid);
   Quotas& quotas() { return quotas_; }
   const Quotas& quotas() const { return quotas_; }
 
@@ -134,6 +134,8 @@ class Cluster {
   Fit FitOn(const NodeState* node, const DeviceDemand& demand, const kube::Pod& pod) const;
   void HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement, Steady now);
   void Take(const kube::Pod& pod, const std::string& node, UsageByDevice usage);
+  // Whether it is what the pod is known to have.
+  bool Has(const kube::Pod& pod, const UsageByDevice& usage) const;
   void Release(const std::string& uid);
   // Of which nothing is known that counts, as of one that is gone with its pods.
   void ForgetEmpty(const std::string& name);
@@ -150,7 +152,7 @@ class Cluster {
   const RequestRules rules_;
   const Policies policies_;
   std::unordered_map<std::string, NodeState> nodes_;
-  NodeSummaries summaries_;  // of the same
+  NodeSummaries summaries_;                      // of the same
   std::map<std::string, Taker> takers_;          // by UID
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
   std::map<std::string, Hold> holds_;            // by UID

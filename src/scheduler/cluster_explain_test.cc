@@ -83,7 +83,7 @@ TEST_F(ClusterExplainTest, APodThatFitsByNowWaitsToBeTried) {
   Bind("large", 4000);
   Filter(Pod("waits", 5000));
   kube::Pod gone = Pod("large", 4000);
-  cluster_.RemovePod(gone);
+  cluster_.RemovePod(gone.uid);
 
   const Explanation told = Explain("team/waits");
 

@@ -252,7 +252,7 @@ class ClusterModel {
     const auto gone = std::next(pods_.begin(), static_cast<std::ptrdiff_t>(Below(pods_.size())));
     events_.emplace_back([this, pod = gone->second] {
       known_.erase(pod->uid);
-      cluster_->RemovePod(*pod);
+      cluster_->RemovePod(pod->uid);
     });
     refused_.erase(gone->first);
     pods_.erase(gone);

@@ -218,7 +218,7 @@ TEST_F(ClusterTest, ANodeGetsNoPodsWhileItIsNotKnownWhatOneHas) {
   EXPECT_EQ(NodeFor(Pod("first", 8000)), "b");
   EXPECT_EQ(Filter(Pod("second", 1000)).failed.at("a"),
             "it is not known what a pod of the node has");
-  cluster_.RemovePod(Pod("odd", 1000));
+  cluster_.RemovePod("uid-odd");
   EXPECT_EQ(NodeFor(Pod("second", 8000)), "a");
 }
 
@@ -241,7 +241,7 @@ TEST_F(ClusterTest, OfANodeThatIsGoneNothingIsLeftWhenItsPodsAre) {
   cluster_.PutPod(Bound(Pod("first", 8000), "a", "GPU-a,NVIDIA,8000,0:;"));
   cluster_.RemoveNode("a");
   EXPECT_EQ(cluster_.nodes(), 2U);
-  cluster_.RemovePod(Pod("first", 8000));
+  cluster_.RemovePod("uid-first");
   EXPECT_EQ(cluster_.nodes(), 1U);
 }
 
@@ -252,7 +252,7 @@ TEST_F(ClusterTest, ACordonedDeviceIsOneThatTheNodesListNamesAsAWhole) {
   EXPECT_EQ(NodeFor(Pod("first", 8000)), "a");
   node.annotations[std::string(hami::kNodeCordon)] = "GPU-0, GPU-a";
   cluster_.PutNode(node);
-  cluster_.RemovePod(Pod("first", 8000));
+  cluster_.RemovePod("uid-first");
   EXPECT_EQ(NodeFor(Pod("second", 8000)), "b");
 }
 

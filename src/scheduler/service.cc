@@ -99,7 +99,7 @@ struct Service::Impl {
                .most = kMostOfObjects},
               {.added = [this](const auto& node) { PutNode(*node); },
                .changed = [this](const auto&, const auto& node) { PutNode(*node); },
-               .removed = [this](const auto& node) { cluster.RemoveNode(node->name); },
+               .removed = [this](const auto& node, const auto&) { cluster.RemoveNode(node->name); },
                .listed =
                    [this] {
                      fresh_nodes.Listed(nodes);
@@ -111,12 +111,14 @@ struct Service::Impl {
               .form = kube::PodForm(cluster.PodFields()),
               .read = [fields = cluster.PodFields()](
                           const json::Value& object) { return kube::ReadPod(object, fields); },
+              // What it has is the cluster's to know.
+              .brief = [](const kube::Pod& pod) { return !pod.node.empty(); },
               .most = kMostOfObjects},
              {.added = [this](const auto& pod) { PutPod(pod); },
               .changed = [this](const auto&, const auto& pod) { PutPod(pod); },
               .removed =
-                  [this](const auto& pod) {
-                    cluster.RemovePod(*pod);
+                  [this](const auto&, const std::string& uid) {
+                    cluster.RemovePod(uid);
                     WakeSoon();
                   },
               .listed =
@@ -124,18 +126,19 @@ struct Service::Impl {
                     fresh_pods.Listed(pods);
                     LogReady();
                   }}),
-        quotas(loop, client,
-               {.path = "/api/v1/resourcequotas",
-                .form = kube::ResourceQuotaForm(LimitNames()),
-                .read =
-                    [names = LimitNames()](const json::Value& object) {
-                      return kube::ReadResourceQuota(object, names);
-                    },
-                .most = kMostOfObjects},
-               {.added = [this](const auto& quota) { cluster.quotas().Put(*quota); },
-                .changed = [this](const auto&, const auto& quota) { cluster.quotas().Put(*quota); },
-                .removed = [this](const auto& quota) { cluster.quotas().Remove(*quota); },
-                .listed = [this] { LogReady(); }}),
+        quotas(
+            loop, client,
+            {.path = "/api/v1/resourcequotas",
+             .form = kube::ResourceQuotaForm(LimitNames()),
+             .read =
+                 [names = LimitNames()](const json::Value& object) {
+                   return kube::ReadResourceQuota(object, names);
+                 },
+             .most = kMostOfObjects},
+            {.added = [this](const auto& quota) { cluster.quotas().Put(*quota); },
+             .changed = [this](const auto&, const auto& quota) { cluster.quotas().Put(*quota); },
+             .removed = [this](const auto& quota, const auto&) { cluster.quotas().Remove(*quota); },
+             .listed = [this] { LogReady(); }}),
         events(loop, client, options.host, [](std::string_view) {}),
         locks(loop, clock, client, options.locks),
         binder(clock, client, cluster, locks),
