@@ -150,10 +150,11 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   const auto demand = DemandOf(call.pod);
   if (!demand) {
     FilterAnswer answer;
-    for (const std::string& node : call.nodes) answer.unresolvable[node] = demand.error().message;
+    for (const std::string_view node : call.nodes)
+      answer.unresolvable[std::string(node)] = demand.error().message;
     return answer;
   }
-  if (demand->containers.empty()) return {.nodes = call.nodes};
+  if (demand->containers.empty()) return {.nodes = {call.nodes.begin(), call.nodes.end()}};
   if (const auto hold = holds_.find(call.pod.uid); hold != holds_.end() && !call.simulated) {
     if (hold->second.sent) return AnswerOfSent(hold->second, call.nodes);
     DropHold(call.pod.uid);
@@ -161,7 +162,7 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   const int64_t least = LeastFree(*demand);
   NodeChoice choice(NodePolicyOf(call.pod), ChoicesOf(call.pod));
   PodPlacement placement;  // on the best
-  for (const std::string& name : call.nodes) {
+  for (const std::string_view name : call.nodes) {
     // Of thousands of nodes, those alone are looked into that would be better and may have room.
     const NodeSummary* node = summaries_.Find(name);
     if (node == nullptr || node->most_free < least || !choice.Wants(name, node->fullness)) continue;
@@ -184,8 +185,8 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
 NodeScores Cluster::Prioritize(const FilterCall& call) const {
   NodeScores scores;
   const auto hold = holds_.find(call.pod.uid);
-  for (const std::string& name : call.nodes) {
-    int64_t& score = scores[name];
+  for (const std::string_view name : call.nodes) {
+    int64_t& score = scores[std::string(name)];
     if (hold == holds_.end()) continue;
     const auto at = hold->second.scores.find(name);
     if (at != hold->second.scores.end()) score = at->second;
@@ -194,7 +195,7 @@ NodeScores Cluster::Prioritize(const FilterCall& call) const {
 }
 
 // It may be bound: to be bound once more to the same node is safe, and to another one is not.
-FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::string>& names) {
+FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::string_view>& names) {
   if (std::ranges::find(names, hold.node) != names.end()) return {.nodes = {hold.node}};
   return {.error = "the pod may be bound to node " + hold.node +
                    ", which is not among those to choose from"};
@@ -202,7 +203,7 @@ FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::stri
 
 FilterAnswer Cluster::RefusalBy(const FilterCall& call, const DeviceDemand& demand) const {
   FilterAnswer answer;
-  for (const std::string& name : call.nodes) {
+  for (const std::string_view name : call.nodes) {
     const Misfit misfit = FitOn(FindNode(name), demand, call.pod).error();
     (misfit.passes ? answer.failed : answer.unresolvable).emplace(name, misfit.why);
   }
@@ -215,8 +216,8 @@ void Cluster::KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady n
     for (const auto& [node, why] : *nodes) groups[why].Add(node);
   }
   std::string text = TextOf(groups);
-  const bool news = refusals_.Put(std::make_shared<const kube::Pod>(call.pod), call.nodes,
-                                  std::move(groups), now);
+  const bool news = refusals_.Put(std::make_shared<const kube::Pod>(call.pod),
+                                  {call.nodes.begin(), call.nodes.end()}, std::move(groups), now);
   if (news) answer.news = std::move(text);
 }
 
@@ -337,7 +338,7 @@ NodePolicy Cluster::NodePolicyOf(const kube::Pod& pod) const {
   return policy == "spread" ? NodePolicy::kSpread : NodePolicy::kBinpack;
 }
 
-const Cluster::NodeState* Cluster::FindNode(const std::string& name) const {
+const Cluster::NodeState* Cluster::FindNode(std::string_view name) const {
   const auto node = nodes_.find(name);
   return node == nodes_.end() ? nullptr : &node->second;
 }

@@ -106,6 +106,11 @@ class Cluster {
     AgentMark agent{};                           // none: another's plugin
     std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
   };
+  // Of the keys, as texts of any type.
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
   struct Hold {
     std::string node;
     PodPlacement placement;
@@ -124,8 +129,8 @@ class Cluster {
   Result<DeviceDemand> DemandOf(const kube::Pod& pod) const;
   NodePolicy NodePolicyOf(const kube::Pod& pod) const;
   // Null: it has registered nothing.
-  const NodeState* FindNode(const std::string& name) const;
-  static FilterAnswer AnswerOfSent(const Hold& hold, const std::vector<std::string>& names);
+  const NodeState* FindNode(std::string_view name) const;
+  static FilterAnswer AnswerOfSent(const Hold& hold, const std::vector<std::string_view>& names);
   // Of a pod that none of the nodes can have.
   FilterAnswer RefusalBy(const FilterCall& call, const DeviceDemand& demand) const;
   void KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now);
@@ -151,7 +156,7 @@ class Cluster {
   const hami::Vendor& vendor_;
   const RequestRules rules_;
   const Policies policies_;
-  std::unordered_map<std::string, NodeState> nodes_;
+  std::unordered_map<std::string, NodeState, TextHash, std::equal_to<>> nodes_;
   NodeSummaries summaries_;                      // of the same
   std::map<std::string, Taker> takers_;          // by UID
   std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet

@@ -267,9 +267,9 @@ class ClusterModel {
     }
     return waiting;
   }
-  std::vector<std::string> NodeNames() const {
-    std::vector<std::string> names;
-    for (const auto& [name, node] : nodes_) names.push_back(name);
+  std::vector<std::string_view> NodeNames() const {
+    std::vector<std::string_view> names;
+    for (const auto& [name, node] : nodes_) names.emplace_back(name);
     return names;
   }
 

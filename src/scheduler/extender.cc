@@ -25,14 +25,32 @@ Shape NodesShape() {
   return Shape::Object({{"items", Shape::List(Shape::Object({{"metadata", name}}))}});
 }
 
-Result<std::vector<std::string>> NamesOfNodes(const json::Object& call) {
-  std::vector<std::string> names;
+// Names in one text, which has room for all of them from the start.
+class NameList {
+ public:
+  explicit NameList(size_t most) { text_->reserve(most); }
+  void Add(std::string_view name) {
+    const size_t begin = text_->size();
+    text_->append(name);
+    names_.push_back(std::string_view(*text_).substr(begin));
+  }
+  void MoveTo(FilterCall& call) {
+    call.names = std::move(text_);
+    call.nodes = std::move(names_);
+  }
+
+ private:
+  std::shared_ptr<std::string> text_ = std::make_shared<std::string>();
+  std::vector<std::string_view> names_;
+};
+
+Status AddNamesOfNodes(const json::Object& call, NameList& names) {
   const json::Object* list = TRY(kube::ObjectIn(call, "Nodes"));
   for (const json::Object* node : TRY(kube::ObjectsIn(*list, "items"))) {
     const json::Object* metadata = TRY(kube::ObjectIn(*node, "metadata"));
-    names.push_back(TRY(kube::NeededTextIn(*metadata, "name")));
+    names.Add(TRY(kube::NeededTextIn(*metadata, "name")));
   }
-  return names;
+  return {};
 }
 
 Result<Victims> VictimsIn(const json::Value& value) {
@@ -59,23 +77,27 @@ Result<FilterCall> ReadFilterCall(std::string_view body, const kube::PodFields& 
                                      {"Nodes", NodesShape()},
                                      {"NodeNames", Shape::Each(Shape::Scalar())}});
   FilterCall filter;
+  NameList names(body.size());
   bool all_texts = true;
-  // Of thousands each is kept once.
   const json::Value value = TRY(Read(
       shape, body, [&](const json::Value&) { all_texts = false; },
-      [&](std::string name) { filter.nodes.push_back(std::move(name)); }));
+      [&](const std::string& name) { names.Add(name); }));
   const json::Object* call = value.if_object();
   if (call == nullptr) return Fail(Reason::kInvalid, "a call of filter is no object");
   if (!all_texts) return Fail(Reason::kInvalid, "a name in NodeNames is no text");
-  const json::Value* names = kube::Member(*call, "NodeNames");
-  if (names != nullptr && !names->is_array()) {
+  const json::Value* listed = kube::Member(*call, "NodeNames");
+  if (listed != nullptr && !listed->is_array()) {
     return Fail(Reason::kInvalid, "NodeNames is no list");
   }
   const json::Value* pod = kube::Member(*call, "Pod");
   if (pod == nullptr) return Fail(Reason::kInvalid, "a call of filter has no Pod");
   filter.pod = TRY(kube::ReadPod(*pod, wanted));
   filter.simulated = kube::Member(*call, "Nodes") != nullptr;
-  if (filter.simulated) filter.nodes = TRY(NamesOfNodes(*call));
+  if (filter.simulated) {
+    names = NameList(body.size());
+    TRY(AddNamesOfNodes(*call, names));
+  }
+  names.MoveTo(filter);
   return filter;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ namespace tessera::scheduler {
 // ExtenderArgs: which of these nodes can have the pod?
 struct FilterCall {
   kube::Pod pod{};
-  std::vector<std::string> nodes{};
+  std::vector<std::string_view> nodes{};
+  std::shared_ptr<const std::string> names{};  // whose parts they are: thousands, in one piece
   // Whole nodes came along, as where nobody will bind the pod: a cluster autoscaler asks so.
   bool simulated = false;
 };

@@ -23,7 +23,7 @@ TEST(ExtenderTest, ACallOfFilterHasAPodAndNamesOfNodes) {
   ASSERT_TRUE(call) << call.error().message;
   EXPECT_EQ(call->pod.FullName(), "team/train");
   EXPECT_EQ(call->pod.containers.at(0).limits, (kube::Texts{{"nvidia.com/gpu", "1"}}));
-  EXPECT_EQ(call->nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(call->nodes, (std::vector<std::string_view>{"a", "b"}));
   EXPECT_FALSE(call->simulated);
 }
 
@@ -31,7 +31,7 @@ TEST(ExtenderTest, ACallWithWholeNodesIsASimulation) {
   const auto call = ReadFilterCall(
       CallOf(R"({"items":[{"metadata":{"name":"a","labels":{"x":"y"}}}]})", "null"), kWanted);
   ASSERT_TRUE(call) << call.error().message;
-  EXPECT_EQ(call->nodes, std::vector<std::string>{"a"});
+  EXPECT_EQ(call->nodes, std::vector<std::string_view>{"a"});
   EXPECT_TRUE(call->simulated);
 }
 

@@ -16,16 +16,16 @@ size_t ChoicesOf(const kube::Pod& pod) {
 }
 
 bool NodeChoice::IsBetter(const Node& a, const Node& b) const {
-  if (a.fullness == b.fullness) return *a.name < *b.name;
+  if (a.fullness == b.fullness) return a.name < b.name;
   return policy_ == NodePolicy::kSpread ? a.fullness < b.fullness : a.fullness > b.fullness;
 }
 
-bool NodeChoice::Wants(const std::string& name, float fullness) const {
-  return nodes_.size() < most_ || IsBetter({&name, fullness}, nodes_.back());
+bool NodeChoice::Wants(std::string_view name, float fullness) const {
+  return nodes_.size() < most_ || IsBetter({name, fullness}, nodes_.back());
 }
 
-bool NodeChoice::Add(const std::string& name, float fullness) {
-  const Node node{&name, fullness};
+bool NodeChoice::Add(std::string_view name, float fullness) {
+  const Node node{name, fullness};
   const auto place = std::ranges::find_if(nodes_, [&](const Node& n) { return IsBetter(node, n); });
   const bool best = place == nodes_.begin();
   nodes_.insert(place, node);
@@ -35,7 +35,7 @@ bool NodeChoice::Add(const std::string& name, float fullness) {
 
 std::vector<std::string> NodeChoice::Names() const {
   std::vector<std::string> names;
-  for (const Node& node : nodes_) names.push_back(*node.name);
+  for (const Node& node : nodes_) names.emplace_back(node.name);
   return names;
 }
 
@@ -44,7 +44,7 @@ NodeScores NodeChoice::Scores() const {
   NodeScores scores;
   for (const Node& node : nodes_) {
     const int64_t full = std::lround(std::clamp(node.fullness / kFull, 0.0F, 1.0F) * kBest);
-    scores[*node.name] = policy_ == NodePolicy::kSpread ? kBest - full : full;
+    scores[std::string(node.name)] = policy_ == NodePolicy::kSpread ? kBest - full : full;
   }
   return scores;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kube/objects/pod.h"
@@ -36,9 +37,9 @@ class NodeChoice {
   NodeChoice(NodePolicy policy, size_t most) : policy_(policy), most_(most) {}
 
   // Whether it would be one of them, so that it is worth a look whether it has room.
-  bool Wants(const std::string& name, float fullness) const;
+  bool Wants(std::string_view name, float fullness) const;
   // One that it wants, and that has room. Whether it is the best so far.
-  bool Add(const std::string& name, float fullness);
+  bool Add(std::string_view name, float fullness);
 
   bool empty() const { return nodes_.empty(); }
   // The best first.
@@ -48,7 +49,7 @@ class NodeChoice {
 
  private:
   struct Node {
-    const std::string* name;  // the caller's
+    std::string_view name;  // the caller's
     float fullness;
   };
   bool IsBetter(const Node& a, const Node& b) const;
