@@ -30,6 +30,7 @@ const (
 	schedulerPath     = "/e2e/tessera-scheduler"
 	nodeName          = "node-1"
 	nodeAddress       = "10.88.0.1"
+	bridgeAddress     = "02:00:0a:58:00:01"
 	podSubnet         = "10.88.0.0/16"
 )
 
@@ -180,7 +181,9 @@ func cover(name, root string) error {
 func makeNetwork() error {
 	for _, arguments := range [][]string{
 		{"link", "set", "lo", "up"},
-		{"link", "add", "cni0", "type", "bridge"},
+		// A bridge without an address of its own takes the least of its pods': as they come and go, it would
+		// change, and those that stay would send to the former one for a minute.
+		{"link", "add", "cni0", "address", bridgeAddress, "type", "bridge"},
 		{"address", "add", nodeAddress + "/16", "dev", "cni0"},
 		{"address", "add", serviceAddress + "/32", "dev", "cni0"},
 		{"link", "set", "cni0", "up"},
