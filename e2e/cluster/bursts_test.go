@@ -299,4 +299,7 @@ func (b *bursts) expectNoneWrong(t *testing.T, what string) {
 	for _, one := range b.wrong {
 		t.Error(one)
 	}
+	if b.hami.reads {
+		b.hami.expectNoFailures(t)
+	}
 }

@@ -33,6 +33,28 @@ func (c *cluster) startControlPlane() error {
 	if err := etcd.becomes("healthy", answers("http://127.0.0.1:2379/health")); err != nil {
 		return err
 	}
+	if err := c.startAPIServer(); err != nil {
+		return err
+	}
+	if _, err := c.start("kube-controller-manager", "--kubeconfig="+keyFile("controllers.kubeconfig"),
+		"--leader-elect=false", "--use-service-account-credentials=true",
+		"--service-account-private-key-file="+keyFile("accounts.key"),
+		"--root-ca-file="+keyFile("ca.crt"),
+		"--cluster-signing-cert-file="+keyFile("ca.crt"), "--cluster-signing-key-file="+keyFile("ca.key"),
+	); err != nil {
+		return err
+	}
+	const path = "/e2e/scheduler.yaml"
+	content := fmt.Sprintf(schedulerConfiguration, keyFile("scheduler.kubeconfig"))
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		return err
+	}
+	_, err = c.start("kube-scheduler", "--config="+path)
+	return err
+}
+
+// startAPIServer starts it and waits until it is ready.
+func (c *cluster) startAPIServer() error {
 	server, err := c.start("kube-apiserver",
 		"--etcd-servers=http://127.0.0.1:2379",
 		"--bind-address=0.0.0.0", "--advertise-address="+nodeAddress, "--secure-port="+apiServerPort,
@@ -59,24 +81,7 @@ func (c *cluster) startControlPlane() error {
 	ready := func(ctx context.Context) error {
 		return c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	}
-	if err := server.becomes("ready", ready); err != nil {
-		return err
-	}
-	if _, err := c.start("kube-controller-manager", "--kubeconfig="+keyFile("controllers.kubeconfig"),
-		"--leader-elect=false", "--use-service-account-credentials=true",
-		"--service-account-private-key-file="+keyFile("accounts.key"),
-		"--root-ca-file="+keyFile("ca.crt"),
-		"--cluster-signing-cert-file="+keyFile("ca.crt"), "--cluster-signing-key-file="+keyFile("ca.key"),
-	); err != nil {
-		return err
-	}
-	const path = "/e2e/scheduler.yaml"
-	content := fmt.Sprintf(schedulerConfiguration, keyFile("scheduler.kubeconfig"))
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		return err
-	}
-	_, err = c.start("kube-scheduler", "--config="+path)
-	return err
+	return server.becomes("ready", ready)
 }
 
 // answers asks for a page that is there once its server is well.

@@ -196,18 +196,6 @@ func (h *hami) see(ctx context.Context, pod *v1.Pod) {
 	}
 }
 
-// readPlacement is called with the mutex held.
-func (h *hami) readPlacement(pod *v1.Pod) {
-	if _, read := h.placed[pod.UID]; read || pod.Spec.NodeName == "" || pod.Annotations[allocatedKey] == "" {
-		return
-	}
-	chosen, err := h.decode(pod)
-	if err != nil {
-		h.failures[fmt.Sprintf("%s: %v", chosen.allocated, err)]++
-	}
-	h.placed[pod.UID] = chosen
-}
-
 // seeLock adds up how long locks stay once their pods are bound.
 func (h *hami) seeLock(node *v1.Node) {
 	h.mutex.Lock()
@@ -289,14 +277,8 @@ func (h *hami) choose(pod *v1.Pod) (placement, bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	delete(h.reserved, pod.UID)
-	others := map[string]room{}
-	for uid := range h.reserved {
-		for id, taken := range h.placed[uid].taken {
-			others[id] = others[id].plus(taken)
-		}
-	}
-	chosen := placement{parts: map[string][]part{}, taken: map[string]room{}}
-	before, beside := map[string]room{}, map[string]room{} // at most at a time; what goes on
+	others, beside := h.others(), map[string]room{}
+	chosen := placement{parts: map[string][]part{}}
 	for n, container := range containersOf(pod) {
 		free := func(one card) room { return others[one.ID].plus(beside[one.ID]) }
 		parts := h.fit(askedBy(container), free)
@@ -304,19 +286,14 @@ func (h *hami) choose(pod *v1.Pod) (placement, bool) {
 			return placement{}, false
 		}
 		chosen.parts[container.Name] = parts
-		ends := n < len(pod.Spec.InitContainers) && container.RestartPolicy == nil
+		if n < len(pod.Spec.InitContainers) && container.RestartPolicy == nil {
+			continue // it ends before the next one begins
+		}
 		for _, one := range parts {
-			id := one.card.ID
-			if ends {
-				before[id] = before[id].most(beside[id].plus(one.takes()))
-			} else {
-				beside[id] = beside[id].plus(one.takes())
-			}
+			beside[one.card.ID] = beside[one.card.ID].plus(one.takes())
 		}
 	}
-	for _, one := range h.cards {
-		chosen.taken[one.ID] = before[one.ID].most(beside[one.ID])
-	}
+	chosen.taken = h.takenBy(pod, chosen.parts)
 	if now := h.pods[pod.Name]; now == nil || now.UID != pod.UID {
 		return placement{}, false
 	}

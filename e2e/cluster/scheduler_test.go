@@ -4,10 +4,7 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -36,6 +33,13 @@ func (c *cluster) startScheduler(t *testing.T, count int) *hami {
 			c.showSchedulerLogs(t)
 		}
 	})
+	c.waitForScheduler(t)
+	return h
+}
+
+// waitForScheduler waits until all of its pods are ready.
+func (c *cluster) waitForScheduler(t *testing.T) {
+	t.Helper()
 	eventually(t, func(ctx context.Context) error {
 		found, err := c.client.AppsV1().Deployments(agentNamespace).Get(ctx, "tessera-scheduler", metav1.GetOptions{})
 		if err != nil {
@@ -48,7 +52,6 @@ func (c *cluster) startScheduler(t *testing.T, count int) *hami {
 		}
 		return nil
 	})
-	return h
 }
 
 func (c *cluster) schedulerPods(ctx context.Context) ([]v1.Pod, error) {
@@ -84,40 +87,6 @@ func (c *cluster) showSchedulerLogs(t *testing.T) {
 			t.Logf("the log of %s of %s: %v\n%s", container.Name, pod.Name, err, content)
 		}
 	}
-}
-
-// decode reads what was chosen for a pod from its annotation.
-func (h *hami) decode(pod *v1.Pod) (placement, error) {
-	chosen := placement{parts: map[string][]part{}, allocated: pod.Annotations[allocatedKey]}
-	var entries []string
-	for _, entry := range strings.Split(chosen.allocated, ";") {
-		if entry != "" {
-			entries = append(entries, entry)
-		}
-	}
-	for _, container := range containersOf(pod) {
-		if askedBy(container).count == 0 {
-			continue
-		}
-		if len(entries) == 0 {
-			return chosen, errors.New("a container has no entry")
-		}
-		for _, device := range strings.Split(strings.TrimSuffix(entries[0], ":"), ":") {
-			words := strings.Split(device, ",")
-			n := slices.IndexFunc(h.cards, func(one card) bool { return one.ID == words[0] })
-			if n < 0 || len(words) != 4 {
-				return chosen, fmt.Errorf("%q is no part of a GPU of this node", device)
-			}
-			memory, err := strconv.ParseInt(words[2], 10, 64)
-			cores, more := strconv.ParseInt(words[3], 10, 64)
-			if err := errors.Join(err, more); err != nil {
-				return chosen, err
-			}
-			chosen.parts[container.Name] = append(chosen.parts[container.Name], part{h.cards[n], memory, cores})
-		}
-		entries = entries[1:]
-	}
-	return chosen, nil
 }
 
 func TestTheSchedulerPlacesAPodThatAsksForMemory(t *testing.T) {
@@ -161,74 +130,4 @@ func TestTheSchedulerSaysWhyAPodHasNoPlace(t *testing.T) {
 		}
 		return fmt.Errorf("its conditions are %v", now.Status.Conditions)
 	})
-}
-
-// leader waits until the kube-scheduler of a pod that is not going holds the Lease, and returns that pod.
-func (c *cluster) leader(t *testing.T) (leader v1.Pod) {
-	t.Helper()
-	eventually(t, func(ctx context.Context) error {
-		lease, err := c.client.CoordinationV1().Leases(agentNamespace).Get(ctx, hamisName, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		pods, err := c.schedulerPods(ctx)
-		for _, pod := range pods {
-			holder := lease.Spec.HolderIdentity
-			if holder != nil && strings.HasPrefix(*holder, pod.Name+"_") && pod.DeletionTimestamp == nil {
-				leader = pod
-				return nil
-			}
-		}
-		return errors.Join(fmt.Errorf("none of %d pods holds the Lease: %v", len(pods), lease.Spec), err)
-	})
-	return leader
-}
-
-// expectRoom adds up what was chosen for the pods.
-func (h *hami) expectRoom(t *testing.T, pods []*v1.Pod) {
-	t.Helper()
-	taken := map[string]room{}
-	for _, pod := range pods {
-		for _, parts := range h.placementOf(pod.UID).parts {
-			for _, one := range parts {
-				taken[one.card.ID] = taken[one.card.ID].plus(one.takes())
-			}
-		}
-	}
-	all := room{}
-	for _, one := range h.cards {
-		now := taken[one.ID]
-		all = all.plus(now)
-		if now.slots > one.Count || now.memory > one.Memory || now.cores > one.Cores {
-			t.Errorf("of %v are taken %v", one, now)
-		}
-	}
-	equal(t, "parts in all", all.slots, int64(len(pods)))
-}
-
-func TestTheSchedulersOtherReplicaGoesOnWhereTheLeaderIsDeletedInABurst(t *testing.T) {
-	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
-	leader := c.leader(t)
-	var pods []*v1.Pod
-	for n := range 4 * len(h.cards) { // which take all that there is
-		quarter := asked{count: 1, percentage: 25, cores: 25}
-		pods = append(pods, c.createAsking(t, podAsking(fmt.Sprintf("taken-over-%d", n),
-			containerAsking("main", quarter, stay))))
-		if n == len(h.cards) {
-			must(t, c.client.CoreV1().Pods(agentNamespace).Delete(t.Context(), leader.Name, metav1.DeleteOptions{}))
-		}
-	}
-
-	for _, pod := range pods {
-		_, err := h.waitFor(t.Context(), pod, func(now *v1.Pod) bool { return now.Status.Phase == v1.PodRunning })
-		must(t, err)
-	}
-
-	h.expectRoom(t, pods)
-	if now := c.leader(t); now.UID == leader.UID {
-		t.Errorf("%s still leads", now.Name)
-	}
 }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// readPlacement notes what another scheduler chose for a pod, and what the pod takes by now. The mutex
+// is held.
+func (h *hami) readPlacement(pod *v1.Pod) {
+	if pod.Spec.NodeName == "" || pod.Annotations[allocatedKey] == "" {
+		return
+	}
+	chosen, read := h.placed[pod.UID]
+	if !read {
+		var err error
+		if chosen, err = h.decode(pod); err != nil {
+			h.failures[fmt.Sprintf("%s: %v", chosen.allocated, err)]++
+		}
+		h.reserved[pod.UID] = pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
+	}
+	chosen.taken = h.takenBy(pod, chosen.parts)
+	h.placed[pod.UID] = chosen
+	if !read {
+		h.checkRoom(pod)
+	}
+}
+
+// takenBy is what a pod has of each card at most at a time from now on. Init containers come one after
+// the other, each beside the sidecars before it, and those that have ended have nothing.
+func (h *hami) takenBy(pod *v1.Pod, parts map[string][]part) map[string]room {
+	before, beside := map[string]room{}, map[string]room{} // at most at a time; what goes on
+	for n, container := range containersOf(pod) {
+		if hasEnded(pod, container.Name) {
+			continue
+		}
+		ends := n < len(pod.Spec.InitContainers) && container.RestartPolicy == nil
+		for _, one := range parts[container.Name] {
+			id := one.card.ID
+			if ends {
+				before[id] = before[id].most(beside[id].plus(one.takes()))
+			} else {
+				beside[id] = beside[id].plus(one.takes())
+			}
+		}
+	}
+	taken := map[string]room{}
+	for _, one := range h.cards {
+		taken[one.ID] = before[one.ID].most(beside[one.ID])
+	}
+	return taken
+}
+
+// hasEnded says whether an init container has done its work.
+func hasEnded(pod *v1.Pod, container string) bool {
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(one v1.ContainerStatus) bool {
+		return one.Name == container && one.State.Terminated != nil && one.State.Terminated.ExitCode == 0
+	})
+}
+
+// others is what pods take of each card. The mutex is held.
+func (h *hami) others() map[string]room {
+	taken := map[string]room{}
+	for uid, takes := range h.reserved {
+		for id, one := range h.placed[uid].taken {
+			if takes {
+				taken[id] = taken[id].plus(one)
+			}
+		}
+	}
+	return taken
+}
+
+// checkRoom finds that a pod was bound to what was not free. Whatever the scheduler knew of pods that have
+// ended, the API server has told it before it tells of this binding. The mutex is held.
+func (h *hami) checkRoom(pod *v1.Pod) {
+	taken := h.others()
+	for _, one := range h.cards {
+		now := taken[one.ID]
+		if now.slots > one.Count || now.memory > one.Memory || now.cores > one.Cores {
+			h.failures[fmt.Sprintf("pod %s: of %v are taken %v", pod.Name, one, now)]++
+		}
+	}
+}
+
+// boundOf is how many of these pods are bound.
+func (h *hami) boundOf(pods []*v1.Pod) (count int) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, pod := range pods {
+		if !h.bound[pod.UID].IsZero() {
+			count++
+		}
+	}
+	return count
+}
+
+// decode reads what was chosen for a pod from its annotation.
+func (h *hami) decode(pod *v1.Pod) (placement, error) {
+	chosen := placement{parts: map[string][]part{}, allocated: pod.Annotations[allocatedKey]}
+	var entries []string
+	for _, entry := range strings.Split(chosen.allocated, ";") {
+		if entry != "" {
+			entries = append(entries, entry)
+		}
+	}
+	for _, container := range containersOf(pod) {
+		if askedBy(container).count == 0 {
+			continue
+		}
+		if len(entries) == 0 {
+			return chosen, errors.New("a container has no entry")
+		}
+		for _, device := range strings.Split(strings.TrimSuffix(entries[0], ":"), ":") {
+			words := strings.Split(device, ",")
+			n := slices.IndexFunc(h.cards, func(one card) bool { return one.ID == words[0] })
+			if n < 0 || len(words) != 4 {
+				return chosen, fmt.Errorf("%q is no part of a GPU of this node", device)
+			}
+			memory, err := strconv.ParseInt(words[2], 10, 64)
+			cores, more := strconv.ParseInt(words[3], 10, 64)
+			if err := errors.Join(err, more); err != nil {
+				return chosen, err
+			}
+			chosen.parts[container.Name] = append(chosen.parts[container.Name], part{h.cards[n], memory, cores})
+		}
+		entries = entries[1:]
+	}
+	return chosen, nil
+}
+
+// expectNoFailures: each pod was bound to what was free, and its annotation says to what.
+func (h *hami) expectNoFailures(t *testing.T) {
+	t.Helper()
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for said := range h.failures {
+		t.Error(said)
+	}
+}
