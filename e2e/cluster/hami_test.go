@@ -40,6 +40,8 @@ const (
 	allocatedKey = "hami.io/vgpu-devices-allocated"
 	phaseKey     = "hami.io/bind-phase"
 	bindTimeKey  = "hami.io/bind-time"
+
+	agentMark = "tessera.dev/agent" // of nodes whose plugin is ours
 )
 
 const (

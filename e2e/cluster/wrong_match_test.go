@@ -36,6 +36,13 @@ func (c *cluster) bindUnseen(t *testing.T, h *hami) *v1.Pod {
 	last.Status.Phase = v1.PodFailed
 	_, err = c.pods().UpdateStatus(t.Context(), last, metav1.UpdateOptions{})
 	must(t, err)
+	c.waitForUnlocked(t)
+	return unseen
+}
+
+// waitForUnlocked waits until nobody has the node's lock.
+func (c *cluster) waitForUnlocked(t *testing.T) {
+	t.Helper()
 	eventually(t, func(ctx context.Context) error {
 		node, err := c.node(ctx)
 		if err == nil && node.Annotations[lockKey] != "" {
@@ -43,7 +50,6 @@ func (c *cluster) bindUnseen(t *testing.T, h *hami) *v1.Pod {
 		}
 		return err
 	})
-	return unseen
 }
 
 // mismatch has the agent take a pod for another one: that was bound while kubelet was away, and is
