@@ -67,6 +67,10 @@ void Binder::Lock(const WorkPtr& work) {
 }
 
 void Binder::Send(const WorkPtr& work) {
+  if (const Status may = may_bind_(); !may) {
+    // One that was sent before may still bind it: its room stays held.
+    return work->sent == 0 ? Refuse(work, may.error()) : work->done(may);
+  }
   ++work->sent;
   cluster_.BindingSent(work->call.uid);
   client_.Bind(work->binding, [this, work](const Status& bound) { SendEnded(work, bound); });

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binds pods to the nodes that kube-scheduler chose: one write, whose annotations say what each
 // container gets; before it HAMi's lock of the node, where the node's plugin needs it. An outcome
-// that nobody knows is looked up before the room of the pod is given to another.
-// One thread: its loop's. All that is given outlives it.
+// that nobody knows is looked up before the room of the pod is given to another. What takes long
+// ends where another leads meanwhile, who gives the same room away. One thread: its loop's. All
+// that is given outlives it.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -21,8 +23,16 @@ class Binder {
  public:
   using Done = std::function<void(const Status&)>;
 
-  Binder(const Clock& clock, kube::Client& client, Cluster& cluster, NodeLocks& locks)
-      : clock_(clock), client_(client), cluster_(cluster), locks_(locks) {}
+  // kUnavailable, with why, where no pod may be bound now.
+  using MayBind = std::function<Status()>;
+
+  Binder(const Clock& clock, kube::Client& client, Cluster& cluster, NodeLocks& locks,
+         MayBind may_bind)
+      : clock_(clock),
+        client_(client),
+        cluster_(cluster),
+        locks_(locks),
+        may_bind_(std::move(may_bind)) {}
 
   // Ends with a good outcome where the pod is bound to this node with what was chosen for it, by
   // this call or one before.
@@ -55,6 +65,7 @@ class Binder {
   kube::Client& client_;
   Cluster& cluster_;
   NodeLocks& locks_;
+  const MayBind may_bind_;
 };
 
 }  // namespace tessera::scheduler

@@ -83,8 +83,10 @@ class BinderTest : public HamiClusterTest {
   Cluster cluster_;
   std::vector<Handler> answers_;  // to the next bindings
   int bindings_ = 0;              // that were stored
+  Status may_bind_;
   NodeLocks locks_{loop_, clock_, client()};
-  std::unique_ptr<Binder> binder_ = std::make_unique<Binder>(clock_, client(), cluster_, locks_);
+  std::unique_ptr<Binder> binder_ =
+      std::make_unique<Binder>(clock_, client(), cluster_, locks_, [this] { return may_bind_; });
 };
 
 TEST_F(BinderTest, AOneWriteBindsAPodOnANodeWhoseGrantsAreLateBound) {
@@ -194,6 +196,33 @@ TEST_F(BinderTest, APodThatMayNotBeBoundGivesItsRoomBack) {
   EXPECT_NE(Bind(pod).find("is being deleted"), std::string::npos);
 
   EXPECT_TRUE(FitsOn(Waiting("b")));
+}
+
+TEST_F(BinderTest, WhoDoesNotLeadAnyMoreWhenThePodHasTheLockDoesNotBindIt) {
+  cluster_.PutNode(Node(""));
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  before_patch_ = [this] { may_bind_ = Fail(Reason::kUnavailable, "another leads"); };
+
+  EXPECT_EQ(Bind(pod), "another leads");
+
+  EXPECT_EQ(bindings_, 0);
+  EXPECT_TRUE(RunUntil([&] { return !Locked(); }));
+  EXPECT_TRUE(FitsOn(Waiting("b")));
+}
+
+TEST_F(BinderTest, WhoDoesNotLeadAnyMoreDoesNotSendABindingAgainAndKeepsItsRoom) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  answers_.emplace_back([this](const fake::Asked&, fake::Peer& peer) {
+    may_bind_ = Fail(Reason::kUnavailable, "another leads");
+    peer.HangUp();
+  });
+
+  EXPECT_EQ(Bind(pod), "another leads");
+
+  EXPECT_EQ(bindings_, 0);
+  EXPECT_FALSE(FitsOn(Waiting("b")));
 }
 
 TEST_F(BinderTest, APodOfTheSameNameIsAnotherOne) {

@@ -8,9 +8,9 @@
 
 namespace tessera::scheduler {
 
-Leadership::Leadership(os::Loop& loop, kube::Client& client, LeaseName lease,
+Leadership::Leadership(os::Loop& loop, const Clock& clock, kube::Client& client, LeaseName lease,
                        std::function<void()> took_over)
-    : lease_(std::move(lease)), took_over_(std::move(took_over)) {
+    : clock_(clock), lease_(std::move(lease)), took_over_(std::move(took_over)) {
   if (lease_.name.empty()) return;
   watch_.emplace(loop, client, kube::LeasesPath(lease_.lease_namespace), lease_.name,
                  kube::LeaseForm(), [this](const json::Value* object) { Seen(object); });
@@ -20,6 +20,8 @@ void Leadership::Seen(const json::Value* object) {
   const auto lease = object == nullptr ? Result<kube::Lease>() : kube::ReadLease(*object);
   if (!lease) log::Warn("nobody leads: the Lease cannot be read", lease.error());
   const std::string holder = lease ? lease->holder : "";
+  seen_ = clock_.Now();
+  valid_ = lease ? lease->duration : Duration(0);
   if (std::exchange(known_, true) && holder == holder_) return;
   const bool led = kube::IsOfHost(holder_, lease_.host);
   holder_ = holder;
@@ -28,7 +30,15 @@ void Leadership::Seen(const json::Value* object) {
 }
 
 Status Leadership::Leads() const {
-  if (lease_.name.empty() || kube::IsOfHost(holder_, lease_.host)) return {};
+  if (lease_.name.empty()) return {};
+  if (kube::IsOfHost(holder_, lease_.host)) {
+    if (clock_.Now() - seen_ <= valid_) return {};
+    return Fail(
+        Reason::kUnavailable,
+        "the Lease {}/{} was not renewed in time by the kube-scheduler of this pod, as far as "
+        "the API server has told",
+        lease_.lease_namespace, lease_.name);
+  }
   if (!known_) {
     return Fail(Reason::kUnavailable, "the Lease {}/{} is still being read", lease_.lease_namespace,
                 lease_.name);

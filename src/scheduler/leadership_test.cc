@@ -21,12 +21,12 @@ class LeadershipTest : public kube::ClusterTest {
   }
   static std::string LeaseText(const std::string& holder, int version = 1) {
     return fmt::format(R"({{"metadata":{{"name":"hami-scheduler","resourceVersion":"{}"}},)"
-                       R"("spec":{{"holderIdentity":"{}"}}}})",
+                       R"("spec":{{"holderIdentity":"{}","leaseDurationSeconds":15}}}})",
                        version, holder);
   }
   void Start(const std::string& name = "hami-scheduler") {
     leadership_ = std::make_unique<Leadership>(
-        loop_, client(), LeaseName{"kube-system", name, "pod-a"}, [this] { ++took_over_; });
+        loop_, clock_, client(), LeaseName{"kube-system", name, "pod-a"}, [this] { ++took_over_; });
   }
   std::string Leads() const {
     const Status leads = leadership_->Leads();
@@ -44,6 +44,7 @@ class LeadershipTest : public kube::ClusterTest {
   std::string first_ = LeaseText("pod-b_1");
   fake::Peer* stream_ = nullptr;
   int took_over_ = 0;
+  FakeClock clock_;
   CapturedLog log_;
   std::unique_ptr<Leadership> leadership_;
 };
@@ -65,6 +66,23 @@ TEST_F(LeadershipTest, IsTheHoldersOfTheLeaseFromWhenItHasIt) {
   EXPECT_TRUE(
       Becomes("the kube-scheduler of this pod does not lead: the Lease "
               "kube-system/hami-scheduler is held by pod-b_1"));
+  EXPECT_EQ(took_over_, 1);
+}
+
+TEST_F(LeadershipTest, EndsWhereTheLeaseIsNotSeenToBeRenewedInTime) {
+  first_ = LeaseText("pod-a_1");
+  Start();
+  ASSERT_TRUE(Becomes("leads"));
+  clock_.Advance(std::chrono::seconds(15));
+  EXPECT_EQ(Leads(), "leads");
+
+  clock_.Advance(Duration(1));
+  EXPECT_EQ(Leads(),
+            "the Lease kube-system/hami-scheduler was not renewed in time by the kube-scheduler of "
+            "this pod, as far as the API server has told");
+
+  Change("pod-a_1", 2);
+  EXPECT_TRUE(Becomes("leads"));
   EXPECT_EQ(took_over_, 1);
 }
 

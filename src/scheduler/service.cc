@@ -141,8 +141,8 @@ struct Service::Impl {
              .listed = [this] { LogReady(); }}),
         events(loop, client, options.host, [](std::string_view) {}),
         locks(loop, clock, client, options.locks),
-        binder(clock, client, cluster, locks),
-        leadership(loop, client, options.lease,
+        binder(clock, client, cluster, locks, [this] { return MayPlace(); }),
+        leadership(loop, clock, client, options.lease,
                    [this] {
                      fresh_nodes.Demand(nodes);
                      fresh_pods.Demand(pods);

@@ -300,7 +300,7 @@ TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {
 
   lease_stream_->Send(fake::Chunk(
       R"({"type":"ADDED","object":{"metadata":{"name":"hami-scheduler","resourceVersion":"2"},)"
-      R"("spec":{"holderIdentity":"pod-a_1"}}})"
+      R"("spec":{"holderIdentity":"pod-a_1","leaseDurationSeconds":15}}})"
       "\n"));
 
   ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return lists_read_ == 4; }));

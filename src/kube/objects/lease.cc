@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kube/objects/lease.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "kube/objects/members.h"
 
 namespace tessera::kube {
 namespace {
 
 constexpr size_t kMostOfLease = size_t{16} << 10;
+// As the API server's type has it.
+constexpr int64_t kMostSeconds = INT32_MAX;
 
 }  // namespace
 
 Form LeaseForm() {
   using json::Shape;
   const Shape text = Shape::Scalar();
-  return {.shape = Shape::Object(
-              {{"metadata", Shape::Object({{"name", text}, {"resourceVersion", text}})},
-               {"spec", Shape::Object({{"holderIdentity", text}})}}),
-          .most = kMostOfLease};
+  return {
+      .shape = Shape::Object(
+          {{"metadata", Shape::Object({{"name", text}, {"resourceVersion", text}})},
+           {"spec", Shape::Object({{"holderIdentity", text}, {"leaseDurationSeconds", text}})}}),
+      .most = kMostOfLease};
 }
 
 Result<Lease> ReadLease(const json::Value& object) {
   const json::Object* lease = object.if_object();
   if (lease == nullptr) return Fail(Reason::kInvalid, "a Lease is no object");
   const json::Object* spec = TRY(ObjectIn(*lease, "spec"));
-  return Lease{.holder = TRY_IN(TextIn(*spec, "holderIdentity"), "spec")};
+  const int64_t seconds = json::GetInt(*spec, "leaseDurationSeconds").value_or(0);
+  return Lease{.holder = TRY_IN(TextIn(*spec, "holderIdentity"), "spec"),
+               .duration = std::chrono::seconds(std::clamp<int64_t>(seconds, 0, kMostSeconds))};
 }
 
 bool IsOfHost(const std::string& holder, const std::string& host) {

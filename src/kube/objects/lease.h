@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "json/json.h"
 #include "kube/objects/form.h"
@@ -13,6 +14,7 @@ namespace tessera::kube {
 
 struct Lease {
   std::string holder{};  // spec.holderIdentity; empty: nobody's
+  Duration duration{0};  // spec.leaseDurationSeconds: how long it holds after it was renewed
   bool operator==(const Lease&) const = default;
 };
 

@@ -15,6 +15,17 @@ TEST(LeaseTest, SaysWhoHoldsIt) {
   EXPECT_EQ(HolderIn(R"({"spec":{"holderIdentity":"pod-a_1"}})"), "pod-a_1");
 }
 
+TEST(LeaseTest, SaysHowLongItHoldsAndNotAtAllWhereItDoesNot) {
+  const auto duration = [](const std::string& value) {
+    return ReadLease(*json::Parse(R"({"spec":{"leaseDurationSeconds":)" + value + "}}"))->duration;
+  };
+  EXPECT_EQ(duration("15"), std::chrono::seconds(15));
+  EXPECT_EQ(duration("null"), Duration(0));
+  EXPECT_EQ(duration("\"15\""), Duration(0));
+  EXPECT_EQ(duration("-1"), Duration(0));
+  EXPECT_EQ(duration("9223372036854775807"), std::chrono::seconds(INT32_MAX));
+}
+
 TEST(LeaseTest, ThatIsLetGoOfIsNobodys) {
   EXPECT_EQ(HolderIn(R"({"spec":{"holderIdentity":""}})"), "");
   EXPECT_EQ(HolderIn(R"({"spec":{"holderIdentity":null}})"), "");
