@@ -230,7 +230,8 @@ std::vector<kube::PodPtr> Cluster::ToWake(Steady now) {
 
 Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wall) {
   auto hold = holds_.find(call.uid);
-  if (hold == holds_.end() || hold->second.node != call.node) {
+  const bool held = hold != holds_.end() && hold->second.node == call.node;
+  if (!held || (!hold->second.sent && !HasRoom(hold->second))) {
     const auto pod = waiting_.find(call.uid);
     if (pod == waiting_.end()) {
       return Fail(Reason::kNotFound, "pod {}/{} is not there, or not to be bound any more",
@@ -358,6 +359,21 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
   // To evict pods of that node would not help.
   const std::string* why = quotas_.WhyNot(pod, UsageOfPlacement(*fit, nullptr));
   return why == nullptr ? fit : tl::unexpected(Misfit{*why, false});
+}
+
+bool Cluster::HasRoom(const Hold& hold) const {
+  const NodeState* node = FindNode(hold.node);
+  if (node == nullptr || !node->unread.empty()) return false;
+  const auto fits = [node](const auto& held) {
+    const auto device = std::ranges::find(
+        node->devices, held.first, [](const CandidateDevice& one) { return one.capacity.device; });
+    if (device == node->devices.end()) return false;
+    const DeviceUsage all = AllOf(device->capacity);
+    const DeviceUsage& used = device->used;  // by what is held, too
+    return used.containers <= all.containers && used.memory <= all.memory &&
+           used.cores <= all.cores;
+  };
+  return std::ranges::all_of(UsageOfPlacement(hold.placement, nullptr), fits);
 }
 
 void Cluster::HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement,

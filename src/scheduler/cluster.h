@@ -64,8 +64,8 @@ class Cluster {
   // they have of the devices.
   VictimsByNode Preempt(const PreemptCall& call) const;
   // How the pod is bound to this node: by what is held for it there, or by what it would get now,
-  // which is held from then on. kNoRoom where there is no room, kNotFound where there is no such
-  // pod that waits.
+  // which is held from then on: nothing was held, or somebody else has bound a pod to it since.
+  // kNoRoom where there is no room, kNotFound where there is no such pod that waits.
   Result<kube::Binding> PlaceOn(const BindCall& call, Steady now, Wall wall);
   // Whether the plugin of the node, which is none of ours that binds late, finds its pod by HAMi's
   // lock.
@@ -137,6 +137,8 @@ class Cluster {
   static Fit FitOn(const NodeState* node, const DeviceDemand& demand);
   // The same, and the quotas of its namespace allow it.
   Fit FitOn(const NodeState* node, const DeviceDemand& demand, const kube::Pod& pod) const;
+  // Whether what is held is free beside what others have by now.
+  bool HasRoom(const Hold& hold) const;
   void HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement, Steady now);
   void Take(const kube::Pod& pod, const std::string& node, UsageByDevice usage);
   // Whether it is what the pod is known to have.

@@ -122,6 +122,34 @@ TEST_F(ClusterTest, NodesThatNobodyWasAskedAboutAreEqual) {
             (NodeScores{{"a", 0}, {"b", 0}}));
 }
 
+TEST_F(ClusterTest, WhatIsHeldIsChosenAnewWhereSomebodyElseHasBoundAPodToIt) {
+  const kube::Pod pod = Pod("held", 3000);
+  cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
+  ASSERT_EQ(NodeFor(pod), "a");
+  kube::ClusterNode two = Node("a", 8000);
+  two.annotations[std::string(hami::kNvidia.node_register)] =
+      hami::EncodeRegister(std::vector<hami::RegisteredDevice>{{.id = "GPU-a",
+                                                                .count = 10,
+                                                                .devmem = 8000,
+                                                                .devcore = 100,
+                                                                .type = "NVIDIA A100",
+                                                                .health = true},
+                                                               {.id = "GPU-2",
+                                                                .count = 10,
+                                                                .devmem = 8000,
+                                                                .devcore = 100,
+                                                                .type = "NVIDIA A100",
+                                                                .health = true}});
+  cluster_.PutNode(two);
+  cluster_.PutPod(Bound(Pod("other", 6000), "a", "GPU-a,NVIDIA,6000,0:;"));
+
+  EXPECT_EQ(Place(pod, "a")->annotations.at(kAllocated), "GPU-2,NVIDIA,3000,0:;");
+
+  cluster_.PutPod(Bound(Pod("another", 6000), "a", "GPU-2,NVIDIA,6000,0:;"));
+  const auto late = Place(pod, "a");
+  EXPECT_EQ(late ? "bound" : late.error().message, "node a: devices have too little memory left");
+}
+
 TEST_F(ClusterTest, WhoAsksForNothingOfOursGetsAllNodes) {
   kube::Pod pod = Pod("plain", 0);
   pod.containers[0].limits.clear();
