@@ -145,4 +145,7 @@ func (h *hami) expectNoFailures(t *testing.T) {
 	for said := range h.failures {
 		t.Error(said)
 	}
+	if t.Failed() {
+		t.FailNow()
+	}
 }
