@@ -85,6 +85,9 @@ func (h *hami) checkRoom(pod *v1.Pod) {
 	taken := h.others()
 	for _, one := range h.cards {
 		now := taken[one.ID]
+		if h.placed[pod.UID].taken[one.ID] == (room{}) {
+			continue
+		}
 		if now.slots > one.Count || now.memory > one.Memory || now.cores > one.Cores {
 			h.failures[fmt.Sprintf("pod %s: of %v are taken %v", pod.Name, one, now)]++
 		}

@@ -89,9 +89,8 @@ func (c *cluster) createQuarters(t *testing.T, from, to int) []*v1.Pod {
 // placeAll creates pods that take all that there is. Most come at once: when a quarter of all is bound there
 // is trouble, and the others come after that. In the end each of them runs with what was chosen for it,
 // which was free, and the scheduler is ready once more.
-func (c *cluster) placeAll(t *testing.T, trouble func(leader v1.Pod)) {
+func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) {
 	t.Helper()
-	h := c.startScheduler(t, 8)
 	leader := c.leader(t)
 	quarter := len(h.cards)
 	pods := c.createQuarters(t, 0, 3*quarter)
@@ -126,9 +125,10 @@ func TestTheSchedulersOtherReplicaGoesOnWhereTheLeaderIsDeletedInABurst(t *testi
 	c := theCluster(t)
 	makeGPUs(t)
 	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
 	var former v1.Pod
 
-	c.placeAll(t, func(leader v1.Pod) {
+	c.placeAll(t, h, func(leader v1.Pod) {
 		former = leader
 		must(t, c.client.CoreV1().Pods(agentNamespace).Delete(t.Context(), leader.Name, metav1.DeleteOptions{}))
 	})
@@ -142,8 +142,21 @@ func TestAllPodsOfABurstRunWhereTheLeadersExtenderIsKilled(t *testing.T) {
 	c := theCluster(t)
 	makeGPUs(t)
 	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
 
-	c.placeAll(t, func(leader v1.Pod) { must(t, syscall.Kill(extenderOf(t, leader), syscall.SIGKILL)) })
+	c.placeAll(t, h, func(leader v1.Pod) { must(t, syscall.Kill(extenderOf(t, leader), syscall.SIGKILL)) })
+}
+
+// What it locked the node for may not be bound, and whoever comes first has to wait for that.
+func TestAllPodsOfABurstRunWhereTheLeadersExtenderIsKilledAndTheNodesPluginIsHAMis(t *testing.T) {
+	c := theCluster(t)
+	h := c.startFormerFor(t, makeGPUs(t), c.startScheduler).hami
+	h.namesGPUs = true
+	t.Cleanup(func() { must(t, c.removePods(context.Background())) })
+
+	c.placeAll(t, h, func(leader v1.Pod) { must(t, syscall.Kill(extenderOf(t, leader), syscall.SIGKILL)) })
+
+	c.waitForUnlocked(t)
 }
 
 // Its Lease goes to whoever is there when it has run out: to the other replica, or to its successor in the
@@ -152,8 +165,9 @@ func TestAllPodsOfABurstRunWhereTheLeadersKubeSchedulerIsKilled(t *testing.T) {
 	c := theCluster(t)
 	makeGPUs(t)
 	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
 
-	c.placeAll(t, func(leader v1.Pod) { must(t, syscall.Kill(kubeSchedulerOf(t, leader), syscall.SIGKILL)) })
+	c.placeAll(t, h, func(leader v1.Pod) { must(t, syscall.Kill(kubeSchedulerOf(t, leader), syscall.SIGKILL)) })
 }
 
 // What was sent to the API server when it stopped may be done when it goes on, long after the leader has
@@ -162,10 +176,11 @@ func TestAllPodsOfABurstRunWhereTheAPIServerStopsUntilTheLeaderHasGivenUp(t *tes
 	c := theCluster(t)
 	makeGPUs(t)
 	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
 	server := c.processes["kube-apiserver"].command.Process
 	t.Cleanup(func() { must(t, server.Signal(syscall.SIGCONT)) })
 
-	c.placeAll(t, func(leader v1.Pod) {
+	c.placeAll(t, h, func(leader v1.Pod) {
 		leads := kubeSchedulerOf(t, leader)
 		must(t, server.Signal(syscall.SIGSTOP))
 		eventually(t, func(context.Context) error {
@@ -183,8 +198,9 @@ func TestAllPodsOfABurstRunWhereTheAPIServerIsKilledAndStartsAgain(t *testing.T)
 	c := theCluster(t)
 	makeGPUs(t)
 	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
 
-	c.placeAll(t, func(v1.Pod) {
+	c.placeAll(t, h, func(v1.Pod) {
 		c.processes["kube-apiserver"].end(syscall.SIGKILL)
 		must(t, c.startAPIServer())
 	})
@@ -195,8 +211,9 @@ func TestAllPodsOfABurstRunWhereTheLeaderStopsUntilTheOtherReplicaLeads(t *testi
 	c := theCluster(t)
 	makeGPUs(t)
 	c.installRequested(t, "")
+	h := c.startScheduler(t, 8)
 
-	c.placeAll(t, func(leader v1.Pod) {
+	c.placeAll(t, h, func(leader v1.Pod) {
 		programs := []int{extenderOf(t, leader), kubeSchedulerOf(t, leader)}
 		goOn := func() {
 			for _, id := range programs {
