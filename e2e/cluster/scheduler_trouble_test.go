@@ -206,31 +206,38 @@ func TestAllPodsOfABurstRunWhereTheAPIServerIsKilledAndStartsAgain(t *testing.T)
 	})
 }
 
-// Whatever the former leader knows when it goes on is of a time before the other one led.
+// stopLeading has all programs of the leader stop until another leads, and go on then.
+func (c *cluster) stopLeading(t *testing.T, leader v1.Pod) {
+	t.Helper()
+	programs := []int{extenderOf(t, leader), kubeSchedulerOf(t, leader)}
+	goOn := func() {
+		for _, id := range programs {
+			syscall.Kill(id, syscall.SIGCONT)
+		}
+	}
+	t.Cleanup(goOn)
+	for _, id := range programs {
+		must(t, syscall.Kill(id, syscall.SIGSTOP))
+	}
+	eventually(t, func(ctx context.Context) error {
+		now, err := c.leaderNow(ctx)
+		if err == nil && now.UID == leader.UID {
+			err = fmt.Errorf("%s still leads", leader.Name)
+		}
+		return err
+	})
+	goOn()
+}
+
+// Whatever the former leader knows when it goes on is of a time before the other one led. HAMi's plugin
+// refuses nothing of that.
 func TestAllPodsOfABurstRunWhereTheLeaderStopsUntilTheOtherReplicaLeads(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startFormerFor(t, makeGPUs(t), c.startScheduler).hami
+	h.namesGPUs = true
+	t.Cleanup(func() { must(t, c.removePods(context.Background())) })
 
-	c.placeAll(t, h, func(leader v1.Pod) {
-		programs := []int{extenderOf(t, leader), kubeSchedulerOf(t, leader)}
-		goOn := func() {
-			for _, id := range programs {
-				syscall.Kill(id, syscall.SIGCONT)
-			}
-		}
-		t.Cleanup(goOn)
-		for _, id := range programs {
-			must(t, syscall.Kill(id, syscall.SIGSTOP))
-		}
-		eventually(t, func(ctx context.Context) error {
-			now, err := c.leaderNow(ctx)
-			if err == nil && now.UID == leader.UID {
-				err = fmt.Errorf("%s still leads", leader.Name)
-			}
-			return err
-		})
-		goOn()
-	})
+	c.placeAll(t, h, func(leader v1.Pod) { c.stopLeading(t, leader) })
+
+	c.waitForUnlocked(t)
 }
