@@ -38,9 +38,10 @@ constexpr double kBindsPerSecond = 1'000;
 constexpr std::string_view kNotReady =
     "the nodes, pods and quotas of the cluster are still being read";
 
+// A bind keeps its connection while it waits for a node's lock: as many as may come at once.
 const http::ListenOptions kExtender{
     .takes = {.posts = true, .body = kMostOfCall, .chunks = true, .requests = 1'000'000},
-    .bounds = {.all = 256, .of_loopback = 256, .received = size_t{64} << 20}};
+    .bounds = {.all = 512, .of_loopback = 512, .received = size_t{64} << 20}};
 
 // Whether a list that began after the takeover was read: what the former leader bound is in it.
 struct Freshness {
