@@ -165,8 +165,8 @@ std::string FreeAddress() {
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
-  (void)bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), size);
-  (void)getsockname(fd.get(), reinterpret_cast<sockaddr*>(&at), &size);
+  auto* address = reinterpret_cast<sockaddr*>(&at);
+  if (bind(fd.get(), address, size) != 0 || getsockname(fd.get(), address, &size) != 0) return "";
   return fmt::format("127.0.0.1:{}", ntohs(at.sin_port));
 }
 
@@ -203,8 +203,8 @@ class Scheduler {
   Millis AwaitReady() {
     while (!http::CallTcp(status_, {"GET", "/readyz", {}, ""}, kPatience)) {
       if (process_.Poll()) {
-        fmt::print("the scheduler ended: {}", os::ReadFile(directory_ + "/log").value_or(""));
-        std::exit(1);
+        fmt::print("the scheduler ended: {}\n", os::ReadFile(directory_ + "/log").value_or(""));
+        std::_Exit(1);
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
