@@ -139,9 +139,8 @@ class StoppedKubeletTest : public KubeletHangTest {
 TEST_F(StoppedKubeletTest, GetsTheNewestListOnceItGoesOn) {
   ASSERT_NO_FATAL_FAILURE(StartAllWithKubeletAsProcess());
   const std::vector<std::string> held = RunPod("a", 1);
-  EXPECT_TRUE(Await([&] {
-    return MetricNow(R"(tessera_ledger_reconciliations_total{result="good"})") >= 1;
-  }));
+  EXPECT_TRUE(Await(
+      [&] { return MetricNow(R"(tessera_ledger_reconciliations_total{result="good"})") >= 1; }));
 
   process_.Signal(SIGSTOP);
   ASSERT_NO_FATAL_FAILURE(FailAllButOne());
