@@ -30,8 +30,12 @@ json::Value LockPatch(const std::optional<std::string>& value, const std::string
 }  // namespace
 
 NodeLocks::NodeLocks(os::Loop& loop, const Clock& clock, kube::Client& client,
-                     NodeLockLimits limits)
-    : loop_(loop), clock_(clock), client_(client), limits_(limits) {}
+                     NodeLockLimits limits, MayLock may_lock)
+    : loop_(loop),
+      clock_(clock),
+      client_(client),
+      limits_(limits),
+      may_lock_(std::move(may_lock)) {}
 NodeLocks::~NodeLocks() = default;
 
 void NodeLocks::Take(const std::string& node, const hami::LockOwner& owner, Done done) {
@@ -60,8 +64,10 @@ void NodeLocks::Look(const std::string& node) {
 void NodeLocks::Judge(const std::string& node, const json::Value& object) {
   const kube::Metadata metadata = kube::MetadataOf(object);
   const std::string value = LockIn(metadata);
-  if (value.empty()) return Write(node, metadata.resource_version);
-  if (hami::IsLockOf(value, queues_.at(node)->waiting.front().owner)) return End(node, {});
+  // A former leader's for the same pod becomes ours: it would give its own back.
+  if (value.empty() || hami::IsLockOf(value, queues_.at(node)->waiting.front().owner)) {
+    return Write(node, metadata.resource_version);
+  }
   const auto lock = hami::ReadNodeLock(value);
   if (!lock) {
     return End(node, Fail(Reason::kInvalid, "node {}: {}: take the annotation away", node,
@@ -94,11 +100,12 @@ void NodeLocks::JudgeOwner(const std::string& node, const hami::LockOwner& owner
 }
 
 void NodeLocks::Write(const std::string& node, const std::string& version) {
+  if (const Status may = may_lock_ ? may_lock_() : Status(); !may) return End(node, may);
   const hami::NodeLock lock{.time = clock_.WallNow(),
                             .owner = queues_.at(node)->waiting.front().owner};
-  client_.Patch(kube::PatchType::kMerge, kube::NodePath(node),
-                LockPatch(hami::WriteNodeLock(lock), version), kube::NodeForm(),
-                [this, node](const Result<json::Value>& written) {
+  const std::string& value = written_[node] = hami::WriteNodeLock(lock);
+  client_.Patch(kube::PatchType::kMerge, kube::NodePath(node), LockPatch(value, version),
+                kube::NodeForm(), [this, node](const Result<json::Value>& written) {
                   WriteEnded(node, written ? Status() : Fail(written.error()));
                 });
 }
@@ -145,7 +152,8 @@ void NodeLocks::Release(const std::string& node, const hami::LockOwner& owner) {
                 };
                 if (!object) return failed(object.error());
                 const kube::Metadata metadata = kube::MetadataOf(*object);
-                if (!hami::IsLockOf(LockIn(metadata), owner)) return;
+                const std::string value = LockIn(metadata);
+                if (!hami::IsLockOf(value, owner) || value != written_[node]) return;
                 client_.Patch(kube::PatchType::kMerge, kube::NodePath(node),
                               LockPatch(std::nullopt, metadata.resource_version), kube::NodeForm(),
                               [this, node, owner, failed](const Result<json::Value>& written) {

@@ -33,14 +33,18 @@ struct NodeLockLimits {
 class NodeLocks {
  public:
   using Done = std::function<void(const Status&)>;
+  // kUnavailable, with why, where no node may be locked now: another leads, whose locks these are.
+  using MayLock = std::function<Status()>;
 
-  NodeLocks(os::Loop& loop, const Clock& clock, kube::Client& client, NodeLockLimits limits = {});
+  NodeLocks(os::Loop& loop, const Clock& clock, kube::Client& client, NodeLockLimits limits = {},
+            MayLock may_lock = {});
   ~NodeLocks();
 
   // Ends with a good outcome once the node is locked for the pod. kUnavailable where it stays
   // locked for another; kInvalid where nobody can read whose the lock is; the client's errors.
   void Take(const std::string& node, const hami::LockOwner& owner, Done done);
-  // The pod was not bound: no plugin takes its lock away.
+  // The pod was not bound: no plugin takes its lock away. One that another has written for the same
+  // pod since stays.
   void Release(const std::string& node, const hami::LockOwner& owner);
   // As a watch tells: whoever waits for a lock that is gone need not wait longer.
   void NodeSeen(const std::string& node, bool locked);
@@ -73,6 +77,8 @@ class NodeLocks {
   const Clock& clock_;
   kube::Client& client_;
   const NodeLockLimits limits_;
+  const MayLock may_lock_;
+  std::map<std::string, std::string> written_;            // the last lock of each node
   std::map<std::string, std::unique_ptr<Queue>> queues_;  // by node
 };
 

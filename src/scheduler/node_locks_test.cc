@@ -15,7 +15,8 @@ class NodeLocksTest : public HamiClusterTest {
   NodeLocks& locks() {
     if (!locks_) {
       locks_ = std::make_unique<NodeLocks>(loop_, clock_, client(),
-                                           NodeLockLimits{.patience = patience_});
+                                           NodeLockLimits{.patience = patience_},
+                                           [this] { return may_lock_; });
     }
     return *locks_;
   }
@@ -36,6 +37,7 @@ class NodeLocksTest : public HamiClusterTest {
 
   FakeClock clock_;
   Duration patience_{3'600'000};
+  Status may_lock_;
   Words ended_;
   CapturedLog log_;
   std::unique_ptr<NodeLocks> locks_;
@@ -66,13 +68,34 @@ TEST_F(NodeLocksTest, OnePodAfterTheOtherHasItInTheirOrder) {
   EXPECT_EQ(ended_, (Words{"a: taken", "b: taken", "c: taken"}));
 }
 
-TEST_F(NodeLocksTest, ItsOwnLockOfBeforeIsAsGoodAsANewOne) {
+TEST_F(NodeLocksTest, ALockForTheSamePodThatAnotherWroteIsWrittenAnew) {
   Lock("a");
 
   Take("a");
 
   ASSERT_TRUE(HasEnded(1));
   EXPECT_EQ(ended_, Words{"a: taken"});
+  EXPECT_EQ(LockText(), "1970-01-01T00:16:40Z,default,a");
+}
+
+TEST_F(NodeLocksTest, WhatAnotherWroteForThePodSinceIsNotGivenBack) {
+  Take("a");
+  ASSERT_TRUE(HasEnded(1));
+  Lock("a");
+
+  locks().Release("n1", {"default", "a"});
+  Take("b");
+
+  ASSERT_TRUE(HasEnded(2));
+  EXPECT_EQ(patches().size(), 2U);  // those that took it
+  EXPECT_EQ(LockText(), "1970-01-01T00:16:40Z,default,b");
+}
+
+TEST_F(NodeLocksTest, WhoDoesNotLeadLocksNothing) {
+  may_lock_ = Fail(Reason::kUnavailable, "another leads");
+  Take("a");
+  ASSERT_TRUE(HasEnded(1));
+  EXPECT_EQ(ended_, Words{"a: another leads"});
   EXPECT_EQ(patches(), Words{});
 }
 

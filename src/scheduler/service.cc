@@ -141,7 +141,7 @@ struct Service::Impl {
              .removed = [this](const auto& quota, const auto&) { cluster.quotas().Remove(*quota); },
              .listed = [this] { LogReady(); }}),
         events(loop, client, options.host, [](std::string_view) {}),
-        locks(loop, clock, client, options.locks),
+        locks(loop, clock, client, options.locks, [this] { return MayPlace(); }),
         binder(clock, client, cluster, locks, [this] { return MayPlace(); }),
         leadership(loop, clock, client, options.lease,
                    [this] {
