@@ -40,4 +40,8 @@ void ForgetUnwrittenPages() {
   dl_iterate_phdr(ForgetObject, nullptr);
 }
 
+void ReturnFreePages() {
+  malloc_trim(0);
+}
+
 }  // namespace tessera::os

@@ -51,52 +51,53 @@ void Quotas::Amounts::Add(const Amounts& more, int64_t sign) {
   cores += sign * more.cores;
 }
 
-void Quotas::Namespace::Add(const Taken& one, int64_t sign) {
-  sum.Add(one.amounts, sign);
-  for (auto& [name, quota] : quotas) {
+void Quotas::Add(const Taken& one, int64_t sign) {
+  Namespace& space = one.space->second;
+  space.sum.Add(one.amounts, sign);
+  for (auto& [name, quota] : space.quotas) {
     if (quota.object.Counts(one.facts)) quota.taken.Add(one.amounts, sign);
   }
 }
 
 void Quotas::Put(const kube::ResourceQuota& object) {
   if (object.hard.empty()) return Remove(object);
-  Namespace& space = namespaces_[object.quota_namespace];
+  const auto space = namespaces_.try_emplace(object.quota_namespace).first;
   const int64_t factor = std::max(rules_.memory_factor, 1);
   Quota quota{.object = object,
               .limits = {LimitIn(object, memory_, factor), LimitIn(object, cores_, 1)},
               .taken = {},
               .no_memory = WhyNoMore(object, memory_),
               .no_cores = WhyNoMore(object, cores_)};
-  for (const auto& [uid, taken] : space.taken) {
-    if (object.Counts(taken.facts)) quota.taken.Add(taken.amounts, 1);
+  for (const auto& [uid, taken] : taken_) {
+    if (taken.space == space && object.Counts(taken.facts)) quota.taken.Add(taken.amounts, 1);
   }
-  space.quotas[object.name] = std::move(quota);
+  space->second.quotas[object.name] = std::move(quota);
 }
 
 void Quotas::Remove(const kube::ResourceQuota& quota) {
   const auto space = namespaces_.find(quota.quota_namespace);
   if (space == namespaces_.end()) return;
   space->second.quotas.erase(quota.name);
-  if (space->second.quotas.empty() && space->second.taken.empty()) namespaces_.erase(space);
+  ForgetEmpty(space);
+}
+
+void Quotas::ForgetEmpty(Namespaces::iterator space) {
+  if (space->second.quotas.empty() && space->second.takers == 0) namespaces_.erase(space);
 }
 
 void Quotas::Take(const kube::Pod& pod, const UsageByDevice& usage) {
   Release(pod.uid);
-  Namespace& space = namespaces_[pod.pod_namespace];
-  space.Add(space.taken.emplace(pod.uid, Taken{pod.quota, SumOf(usage)}).first->second, 1);
-  takers_.emplace(pod.uid, pod.pod_namespace);
+  const auto space = namespaces_.try_emplace(pod.pod_namespace).first;
+  ++space->second.takers;
+  Add(taken_.emplace(pod.uid, Taken{space, pod.quota, SumOf(usage)}).first->second, 1);
 }
 
 void Quotas::Release(const std::string& uid) {
-  const auto taker = takers_.find(uid);
-  if (taker == takers_.end()) return;
-  const auto found = namespaces_.find(taker->second);
-  takers_.erase(taker);
-  Namespace& space = found->second;
-  const auto taken = space.taken.find(uid);
-  space.Add(taken->second, -1);
-  space.taken.erase(taken);
-  if (space.quotas.empty() && space.taken.empty()) namespaces_.erase(found);
+  const auto taken = taken_.extract(uid);
+  if (!taken) return;
+  Add(taken.mapped(), -1);
+  --taken.mapped().space->second.takers;
+  ForgetEmpty(taken.mapped().space);
 }
 
 bool Quotas::HasAny(const std::string& space) const {

@@ -21,6 +21,7 @@ namespace tessera::scheduler {
 class Quotas {
  public:
   explicit Quotas(const RequestRules& rules);
+  Quotas(Quotas&&) = default;  // what it holds refers to itself
 
   // Whether the limits of a quota have this name.
   bool Reads(std::string_view name) const;
@@ -62,24 +63,27 @@ class Quotas {
     std::string no_memory;  // in words
     std::string no_cores;
   };
+  struct Namespace {
+    std::map<std::string, Quota> quotas;  // by name
+    Amounts sum;                          // of what its pods have
+    size_t takers = 0;
+  };
+  using Namespaces = std::map<std::string, Namespace>;
   struct Taken {
+    Namespaces::iterator space;
     kube::QuotaFacts facts;
     Amounts amounts;
   };
-  struct Namespace {
-    std::map<std::string, Quota> quotas;           // by name
-    std::unordered_map<std::string, Taken> taken;  // by the pod's UID
-    Amounts sum;                                   // of that
-    void Add(const Taken& one, int64_t sign);
-  };
 
+  static void Add(const Taken& one, int64_t sign);
+  void ForgetEmpty(Namespaces::iterator space);
   static Amounts SumOf(const UsageByDevice& usage);
 
   const RequestRules rules_;
   const std::string memory_;  // limits.NAME; empty: no pod can ask for it
   const std::string cores_;
-  std::map<std::string, Namespace> namespaces_;
-  std::unordered_map<std::string, std::string> takers_;  // namespaces by UID
+  Namespaces namespaces_;
+  std::unordered_map<std::string, Taken> taken_;  // by the pod's UID: tens of thousands
 };
 
 }  // namespace tessera::scheduler
