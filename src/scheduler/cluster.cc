@@ -14,12 +14,16 @@
 #include "hami/pod_devices.h"
 #include "hami/pod_placement.h"
 #include "hami/policies.h"
+#include "scheduler/whole_devices.h"
 
 namespace tessera::scheduler {
 namespace {
 
 constexpr Misfit kUnregistered{"the node has registered no devices", false};
 constexpr Misfit kUnreadable{"the node's registration of its devices cannot be read", false};
+constexpr Misfit kWholeAlone{"the node hands out whole devices, without a choice", false};
+constexpr Misfit kUncounted{
+    "a ResourceQuota counts what it is not known that whole devices of the node have", false};
 constexpr Misfit kUnread{"it is not known what a pod of the node has", true};
 
 // A device with less has no room for all containers.
@@ -66,10 +70,12 @@ kube::PodFields Cluster::PodFields() const {
 }
 
 kube::ClusterNodeFields Cluster::NodeFields() const {
-  return {.annotation = [vendor = &vendor_](std::string_view key) {
-    return key == vendor->node_register || key == vendor->node_score || key == hami::kNodeCordon ||
-           key == hami::kNodeLock || key == kAgentMark;
-  }};
+  return {.annotation =
+              [vendor = &vendor_](std::string_view key) {
+                return key == vendor->node_register || key == vendor->node_score ||
+                       key == hami::kNodeCordon || key == hami::kNodeLock || key == kAgentMark;
+              },
+          .resource = [count = rules_.count_name](std::string_view name) { return name == count; }};
 }
 
 void Cluster::PutNode(const kube::ClusterNode& node) {
@@ -91,7 +97,8 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
       device.cordoned = std::ranges::find(ids, device.capacity.device) != ids.end();
     }
   }
-  facts_.Put(node.name, state.devices, state.agent);
+  state.whole = WholeDevicesOf(node, vendor_, rules_);
+  facts_.Put(node.name, state.devices, state.whole, state.agent);
   summaries_.Put(node.name, Recount(state));
   refusals_.Changed(node.name);
 }
@@ -103,6 +110,7 @@ void Cluster::RemoveNode(const std::string& name) {
   // Its pods are still there: they count again where it comes back.
   node->second.devices.clear();
   node->second.unreadable = false;
+  node->second.whole = 0;
   node->second.agent = {};
   summaries_.Put(name, Recount(node->second));
   ForgetEmpty(node->first);
@@ -204,8 +212,9 @@ FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::stri
 FilterAnswer Cluster::RefusalBy(const FilterCall& call, const DeviceDemand& demand) const {
   FilterAnswer answer;
   for (const std::string_view name : call.nodes) {
-    const Misfit misfit = FitOn(FindNode(name), demand, call.pod).error();
-    (misfit.passes ? answer.failed : answer.unresolvable).emplace(name, misfit.why);
+    const Fit fit = FitOn(FindNode(name), demand, call.pod);
+    if (!fit)
+      (fit.error().passes ? answer.failed : answer.unresolvable).emplace(name, fit.error().why);
   }
   return answer;
 }
@@ -248,6 +257,9 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
     HoldFor(*pod->second, call.node, *std::move(fit), now);
     hold = holds_.find(call.uid);
   }
+  kube::Binding binding{
+      .pod_namespace = call.pod_namespace, .pod = call.pod, .uid = call.uid, .node = call.node};
+  if (hold->second.placement.empty()) return binding;  // whole devices: kubelet chooses
   std::vector<hami::Entry> entries;
   for (const PlacedContainer& container : hold->second.placement) {
     entries.push_back(hami::EntryOf(container.parts, vendor_));
@@ -255,8 +267,6 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
   const std::string allocated = hami::EncodePodDevices(entries);
   const std::string seconds = std::to_string(
       std::chrono::duration_cast<std::chrono::seconds>(wall.time_since_epoch()).count());
-  kube::Binding binding{
-      .pod_namespace = call.pod_namespace, .pod = call.pod, .uid = call.uid, .node = call.node};
   const auto set = [&](std::string_view key, const std::string& value) {
     binding.annotations.insert_or_assign(std::string(key), value);
   };
@@ -296,7 +306,7 @@ void Cluster::EachTaken(const std::string& name, const Taken& each) const {
 
 bool Cluster::NeedsLock(const std::string& name) const {
   const NodeState* node = FindNode(name);
-  return node == nullptr || !node->agent.late_bound;
+  return node == nullptr || (!node->agent.late_bound && node->whole == 0);
 }
 
 bool Cluster::IsHeld(const std::string& uid, const std::string& node) const {
@@ -347,6 +357,10 @@ const Cluster::NodeState* Cluster::FindNode(std::string_view name) const {
 Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand) {
   if (node == nullptr) return tl::unexpected(kUnregistered);
   if (node->unreadable) return tl::unexpected(kUnreadable);
+  if (node->whole > 0) {
+    if (AsksForAnyWhole(demand)) return PodPlacement();
+    return tl::unexpected(kWholeAlone);
+  }
   if (node->devices.empty()) return tl::unexpected(kUnregistered);
   if (!node->unread.empty()) return tl::unexpected(kUnread);
   return ChooseDevices(demand, node->devices);
@@ -356,6 +370,7 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
                             const kube::Pod& pod) const {
   Fit fit = FitOn(node, demand);
   if (!fit || !quotas_.HasAny(pod.pod_namespace)) return fit;
+  if (fit->empty()) return tl::unexpected(kUncounted);
   // To evict pods of that node would not help.
   const std::string* why = quotas_.WhyNot(pod, UsageOfPlacement(*fit, nullptr));
   return why == nullptr ? fit : tl::unexpected(Misfit{*why, false});
@@ -364,6 +379,7 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
 bool Cluster::HasRoom(const Hold& hold) const {
   const NodeState* node = FindNode(hold.node);
   if (node == nullptr || !node->unread.empty()) return false;
+  if (hold.placement.empty()) return node->whole > 0;
   const auto fits = [node](const auto& held) {
     const auto device = std::ranges::find(
         node->devices, held.first, [](const CandidateDevice& one) { return one.capacity.device; });
@@ -408,7 +424,7 @@ void Cluster::ForgetEmpty(const std::string& name) {
   const auto node = nodes_.find(name);
   const NodeState& state = node->second;
   const bool has_pods = !state.taken.empty() || !state.unread.empty();
-  if (!state.devices.empty() || state.unreadable || has_pods) return;
+  if (!state.devices.empty() || state.unreadable || state.whole > 0 || has_pods) return;
   summaries_.Erase(name);
   nodes_.erase(node);
 }

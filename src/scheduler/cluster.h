@@ -103,6 +103,7 @@ class Cluster {
     std::vector<CandidateDevice> devices;
     std::map<std::string, UsageByDevice> taken;  // by the pod's UID
     bool unreadable = false;                     // its registration
+    int64_t whole = 0;                           // devices (whole_devices.h)
     AgentMark agent{};                           // none: another's plugin
     std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
   };
@@ -159,10 +160,10 @@ class Cluster {
   const RequestRules rules_;
   const Policies policies_;
   std::unordered_map<std::string, NodeState, TextHash, std::equal_to<>> nodes_;
-  NodeSummaries summaries_;                      // of the same
-  std::map<std::string, Taker> takers_;          // by UID
-  std::map<std::string, kube::PodPtr> waiting_;  // by UID: not bound yet
-  std::map<std::string, Hold> holds_;            // by UID
+  NodeSummaries summaries_;                        // of the same
+  std::unordered_map<std::string, Taker> takers_;  // by UID: tens of thousands
+  std::map<std::string, kube::PodPtr> waiting_;    // by UID: not bound yet
+  std::map<std::string, Hold> holds_;              // by UID
   NodeFacts facts_;
   Quotas quotas_;
   Refusals refusals_;

@@ -6,8 +6,9 @@
 namespace tessera::scheduler {
 
 void NodeFacts::Put(const std::string& node, const std::vector<CandidateDevice>& devices,
-                    const AgentMark& agent) {
-  Of now{.devices = static_cast<int64_t>(devices.size()), .fits_unplaced = agent.fits_unplaced};
+                    int64_t whole, const AgentMark& agent) {
+  Of now{.devices = std::max(static_cast<int64_t>(devices.size()), whole),
+         .fits_unplaced = agent.fits_unplaced};
   for (const CandidateDevice& device : devices) {
     now.largest_memory = std::max<int64_t>(now.largest_memory, device.capacity.memory);
   }

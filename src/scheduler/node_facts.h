@@ -18,8 +18,8 @@ namespace tessera::scheduler {
 
 class NodeFacts {
  public:
-  // What a node has now.
-  void Put(const std::string& node, const std::vector<CandidateDevice>& devices,
+  // What a node has now: registered devices, or so many whole ones (whole_devices.h).
+  void Put(const std::string& node, const std::vector<CandidateDevice>& devices, int64_t whole,
            const AgentMark& agent);
   void Remove(const std::string& node);
 

@@ -23,42 +23,42 @@ TEST(NodeFacts, HaveTheLargestOfAllNodes) {
   NodeFacts facts;
   EXPECT_EQ(facts.All()->largest_memory, 0);
   EXPECT_EQ(facts.All()->most_devices, 0);
-  facts.Put("a", DevicesOf({8000, 40'000}), {});
-  facts.Put("b", DevicesOf({8000, 8000, 8000}), {});
+  facts.Put("a", DevicesOf({8000, 40'000}), 0, {});
+  facts.Put("b", DevicesOf({8000, 8000, 8000}), 0, {});
   EXPECT_EQ(facts.All()->largest_memory, 40'000);
   EXPECT_EQ(facts.All()->most_devices, 3);
 }
 
 TEST(NodeFacts, ANodeThatIsGoneOrHasLessCountsNoMore) {
   NodeFacts facts;
-  facts.Put("a", DevicesOf({40'000}), {});
-  facts.Put("b", DevicesOf({8000, 8000}), {});
+  facts.Put("a", DevicesOf({40'000}), 0, {});
+  facts.Put("b", DevicesOf({8000, 8000}), 0, {});
   facts.Remove("a");
   EXPECT_EQ(facts.All()->largest_memory, 8000);
-  facts.Put("b", {}, {});
+  facts.Put("b", {}, 0, {});
   EXPECT_EQ(facts.All()->largest_memory, 0);
   EXPECT_EQ(facts.All()->most_devices, 0);
 }
 
 TEST(NodeFacts, NameTheNodesWhoseAgentsFitWhatNoSchedulerHasPlaced) {
   NodeFacts facts;
-  facts.Put("a", {}, kFits);
-  facts.Put("b", DevicesOf({8000}), kFits);
-  facts.Put("c", DevicesOf({8000}), {});
+  facts.Put("a", {}, 0, kFits);
+  facts.Put("b", DevicesOf({8000}), 0, kFits);
+  facts.Put("c", DevicesOf({8000}), 0, {});
   EXPECT_EQ(facts.All()->fitting_unplaced, (std::set<std::string, std::less<>>{"a", "b"}));
-  facts.Put("b", DevicesOf({8000}), {});
+  facts.Put("b", DevicesOf({8000}), 0, {});
   EXPECT_EQ(facts.All()->fitting_unplaced, (std::set<std::string, std::less<>>{"a"}));
 }
 
 TEST(NodeFacts, AreAddedUpAnewOnlyWhereSomethingChanged) {
   NodeFacts facts;
-  facts.Put("a", DevicesOf({8000}), kFits);
+  facts.Put("a", DevicesOf({8000}), 0, kFits);
   const auto before = facts.All();
-  facts.Put("a", DevicesOf({8000}), kFits);
-  facts.Put("without devices", {}, {});
+  facts.Put("a", DevicesOf({8000}), 0, kFits);
+  facts.Put("without devices", {}, 0, {});
   facts.Remove("unknown");
   EXPECT_EQ(facts.All(), before);
-  facts.Put("a", DevicesOf({9000}), kFits);
+  facts.Put("a", DevicesOf({9000}), 0, kFits);
   EXPECT_NE(facts.All(), before);
   EXPECT_EQ(before->largest_memory, 8000);  // whoever has it may go on reading
 }
