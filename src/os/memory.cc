@@ -40,8 +40,4 @@ void ForgetUnwrittenPages() {
   dl_iterate_phdr(ForgetObject, nullptr);
 }
 
-void ReturnFreePages() {
-  malloc_trim(0);
-}
-
 }  // namespace tessera::os

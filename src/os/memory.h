@@ -15,7 +15,4 @@ void KeepHeapSmall();
 // only the start needed stays away, and the kernel can have its memory without asking. Any thread.
 void ForgetUnwrittenPages();
 
-// Gives back whole pages of the heap that are free, wherever they lie. Any thread.
-void ReturnFreePages();
-
 }  // namespace tessera::os

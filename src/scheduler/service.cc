@@ -14,7 +14,6 @@
 #include "kube/informer.h"
 #include "kube/metadata_patch.h"
 #include "os/alarm.h"
-#include "os/memory.h"
 #include "scheduler/binder.h"
 #include "scheduler/device_metrics.h"
 #include "scheduler/extender.h"
@@ -228,7 +227,6 @@ struct Service::Impl {
     if (!Ready() || std::exchange(said_ready, true)) return;
     log::Info("ready",
               {{"nodes", std::to_string(nodes.size())}, {"pods", std::to_string(pods.size())}});
-    os::ReturnFreePages();  // while they were listed, pods were there whole
   }
 
   void AnswerStatus(const http::Request& request, http::Respond respond) {
