@@ -141,7 +141,8 @@ void NodeUnderTest::EndAgent(int signal, const std::string& resource) {
       kLimit));
 }
 
-bool NodeUnderTest::Await(const std::string& resource, int capacity, int allocatable) {
+bool NodeUnderTest::Await(const std::string& resource, int capacity, int allocatable,
+                          Duration limit) {
   return kubelet_->WaitUntil(
       [&](const std::vector<kubelet::ResourceStatus>& all) {
         for (const auto& each : all) {
@@ -151,7 +152,7 @@ bool NodeUnderTest::Await(const std::string& resource, int capacity, int allocat
         }
         return false;
       },
-      kLimit);
+      limit);
 }
 
 void NodeUnderTest::Expect(const std::string& resource, int capacity, int allocatable) {
@@ -247,8 +248,8 @@ json::Object NodeUnderTest::Page(const std::string& path) {
   return value && value->is_object() ? value->get_object() : json::Object();
 }
 
-bool NodeUnderTest::Await(const std::function<bool()>& condition) {
-  for (Steady limit = SystemClock().Now() + kLimit; SystemClock().Now() < limit; sched_yield()) {
+bool NodeUnderTest::Await(const std::function<bool()>& condition, Duration limit) {
+  for (const Steady end = SystemClock().Now() + limit; SystemClock().Now() < end; sched_yield()) {
     if (condition()) return true;
   }
   return false;

@@ -71,7 +71,7 @@ class NodeUnderTest {
   void Expect(const std::string& resource, int capacity, int allocatable);
   // The same, within kSoon of the moment at which what prevented it ended.
   void ExpectSoon(const std::string& resource, int capacity, int allocatable, Steady ended);
-  bool Await(const std::string& resource, int capacity, int allocatable);
+  bool Await(const std::string& resource, int capacity, int allocatable, Duration limit = kLimit);
   kubelet::ResourceStatus Status(const std::string& resource);
   kubelet::Admission Run(const std::string& pod, std::map<std::string, int> limits);
   // Runs pods of that name, numbered, until one is admitted: to be used where the agent itself
@@ -93,8 +93,8 @@ class NodeUnderTest {
   // "STATUS BODY" of a page, whether or not it is a failure.
   std::string Answered(const std::string& path);
   json::Object Page(const std::string& path);
-  // Waits until the condition holds; false when it has not after kLimit.
-  static bool Await(const std::function<bool()>& condition);
+  // Waits until the condition holds; false when it has not after `limit`.
+  static bool Await(const std::function<bool()>& condition, Duration limit = kLimit);
   // Waits until the page fulfils the condition.
   bool AwaitPage(const std::string& path,
                  const std::function<bool(const json::Object&)>& condition);

@@ -22,6 +22,7 @@ constexpr char kQuick[] = "advertise: {debounce: 1ms}\n";
 constexpr int kFewLists = kDevices / 4;
 constexpr int64_t kMoreMemory = 40'000;  // kB
 constexpr Duration kEndLimit{10'000};
+constexpr Duration kReadLimit{300'000};
 
 class KubeletHangTest : public AgentTest {
  protected:
@@ -68,7 +69,7 @@ TEST_F(KubeletHangTest, AKubeletThatHangsInAStreamIsServedOtherwiseAndGetsTheNew
   ASSERT_TRUE(kubelet_->HangInStream(kNpu, false));
 
   // How soon is kubelet's part: it reads what is under way, and each of it is 64,000 devices.
-  Expect(kNpu, kShares, kReplicas);
+  EXPECT_TRUE(Await(kNpu, kShares, kReplicas, kReadLimit));
   EXPECT_LT(EventsSoFar(kubelet::KubeletEvent::Kind::kList).size(), size_t{kFewLists});
   EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
   EXPECT_EQ(Registrations(kNpu), 1);
@@ -110,7 +111,7 @@ class StoppedKubeletTest : public KubeletHangTest {
     return {};
   }
   bool AwaitAllocatable(int count) {
-    return Await([&] { return json::GetInt(Npu(), "allocatable") == count; });
+    return Await([&] { return json::GetInt(Npu(), "allocatable") == count; }, kReadLimit);
   }
   // The ids that the pod holds.
   std::vector<std::string> Held(const std::string& pod) {
