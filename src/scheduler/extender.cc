@@ -25,23 +25,26 @@ Shape NodesShape() {
   return Shape::Object({{"items", Shape::List(Shape::Object({{"metadata", name}}))}});
 }
 
-// Names in one text, which has room for all of them from the start.
+// Names in one text, which may grow while they are added.
 class NameList {
  public:
-  explicit NameList(size_t most) { text_->reserve(most); }
+  explicit NameList(size_t likely) { text_.reserve(likely); }
   void Add(std::string_view name) {
-    const size_t begin = text_->size();
-    text_->append(name);
-    names_.push_back(std::string_view(*text_).substr(begin));
+    text_ += name;
+    ends_.push_back(text_.size());
   }
   void MoveTo(FilterCall& call) {
-    call.names = std::move(text_);
-    call.nodes = std::move(names_);
+    call.names = std::make_shared<const std::string>(std::move(text_));
+    size_t begin = 0;
+    for (const size_t end : ends_) {
+      call.nodes.push_back(std::string_view(*call.names).substr(begin, end - begin));
+      begin = end;
+    }
   }
 
  private:
-  std::shared_ptr<std::string> text_ = std::make_shared<std::string>();
-  std::vector<std::string_view> names_;
+  std::string text_;
+  std::vector<size_t> ends_;
 };
 
 Status AddNamesOfNodes(const json::Object& call, NameList& names) {

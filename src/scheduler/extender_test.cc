@@ -35,6 +35,15 @@ TEST(ExtenderTest, ACallWithWholeNodesIsASimulation) {
   EXPECT_TRUE(call->simulated);
 }
 
+TEST(ExtenderTest, NamesThatGrowAsTheyAreReadAreKeptWhole) {
+  const std::string broken(1'000, '\xff');  // each byte is read as U+FFFD, which has three
+  const auto call = ReadFilterCall(CallOf("null", R"(["a",")" + broken + R"(","b"])"), kWanted);
+  ASSERT_TRUE(call) << call.error().message;
+  ASSERT_EQ(call->nodes.size(), 3U);
+  EXPECT_EQ(call->nodes[0], "a");
+  EXPECT_EQ(call->nodes[2], "b");
+}
+
 TEST(ExtenderTest, WhatIsNoCallOfFilterIsRefusedWithWhatIsWrong) {
   const auto why = [](const std::string& text) {
     const auto call = ReadFilterCall(text, kWanted);
