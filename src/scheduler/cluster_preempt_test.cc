@@ -7,8 +7,8 @@
 namespace tessera::scheduler {
 namespace {
 
-// Nodes "a" and "b" with one GPU of 8,000 MiB each, that pods have 6,000 MiB of: "large-a" 4,000
-// and "small-a" 2,000, and so on b.
+// Nodes "a" and "b" have one GPU of 8,000 MiB each. On a, pod "large-a" has 4,000 MiB of it and
+// "small-a" 2,000; likewise on b.
 class ClusterPreemptTest : public ::testing::Test {
  protected:
   ClusterPreemptTest() {

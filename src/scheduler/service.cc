@@ -276,13 +276,13 @@ struct Service::Impl {
   }
 
   void Answer(const http::Request& request, http::Respond respond) {
-    const bool post = request.method == "POST";
-    if (post && request.path == "/bind") return Bind(request, std::move(respond));
-    respond(post && request.path == "/filter"       ? Filter(request)
-            : post && request.path == "/prioritize" ? Prioritize(request)
-            : post && request.path == "/preempt"
-                ? Preempt(request)
-                : http::Failure({Reason::kNotFound, "there is no " + request.path}));
+    if (request.method == "POST") {
+      if (request.path == "/filter") return respond(Filter(request));
+      if (request.path == "/prioritize") return respond(Prioritize(request));
+      if (request.path == "/preempt") return respond(Preempt(request));
+      if (request.path == "/bind") return Bind(request, std::move(respond));
+    }
+    respond(http::Failure({Reason::kNotFound, "there is no " + request.path}));
   }
 
   http::Response Filter(const http::Request& request) {
