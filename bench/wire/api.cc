@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "api/certificates.h"
+#include "api/kubeconfig.h"
 #include "api/server.h"
 #include "bench/wire/table.h"
-#include "os/files.h"
 
 namespace tessera::bench {
 namespace {
@@ -33,15 +33,8 @@ class ApiServer {
 
   // More of an agent's configuration: it is given the access in `directory`.
   std::string Settings(const std::string& directory) const {
-    const std::string file = directory + "/kubeconfig";
-    (void)os::ReplaceFile(directory + "/ca.crt", authority_.certificate);
-    (void)os::ReplaceFile(
-        file, fmt::format("current-context: c\n"
-                          "contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
-                          "users: [{{name: u, user: {{token: secret}}}}]\n"
-                          "clusters: [{{name: k, cluster: {{server: \"https://127.0.0.1:{}\", "
-                          "certificate-authority: {}/ca.crt}}}}]\n",
-                          server_.port(), directory));
+    const std::string file =
+        fake::WriteKubeconfig(directory, server_.port(), authority_.certificate).value();
     return fmt::format("api: {{kubeconfig: {}, nodeName: n1}}\n", file);
   }
   int told() const { return told_; }

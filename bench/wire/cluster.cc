@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "api/certificates.h"
+#include "api/kubeconfig.h"
 #include "api/server.h"
 #include "hami/node_register.h"
 #include "hami/vendor.h"
@@ -99,16 +100,7 @@ class ApiServer {
   ~ApiServer() { loop_.Stop(); }
 
   std::string Kubeconfig(const std::string& directory) const {
-    (void)os::ReplaceFile(directory + "/ca.crt", authority_.certificate);
-    const std::string file = directory + "/kubeconfig";
-    (void)os::ReplaceFile(
-        file, fmt::format("current-context: c\n"
-                          "contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
-                          "users: [{{name: u, user: {{token: secret}}}}]\n"
-                          "clusters: [{{name: k, cluster: {{server: \"https://127.0.0.1:{}\", "
-                          "certificate-authority: {}/ca.crt}}}}]\n",
-                          server_.port(), directory));
-    return file;
+    return fake::WriteKubeconfig(directory, server_.port(), authority_.certificate).value();
   }
   // So many nodes more, one event each.
   void AddNodes(int count) {

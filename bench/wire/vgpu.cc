@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/kubeconfig.h"
 #include "api/server.h"
 #include "bench/wire/table.h"
 #include "kubelet/checkpoint.h"
@@ -58,13 +59,7 @@ class PodServer {
   }
 
   std::string Settings(const std::string& directory) const {
-    const std::string file = directory + "/kubeconfig";
-    (void)os::ReplaceFile(
-        file, fmt::format("current-context: c\n"
-                          "contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
-                          "users: [{{name: u, user: {{token: secret}}}}]\n"
-                          "clusters: [{{name: k, cluster: {{server: \"http://127.0.0.1:{}\"}}}}]\n",
-                          server_.port()));
+    const std::string file = fake::WriteKubeconfig(directory, server_.port(), "").value();
     return fmt::format("api: {{kubeconfig: {}, nodeName: worker-1}}\n", file);
   }
 

@@ -6,8 +6,8 @@
 
 #include "agent_fixture.h"
 #include "api/certificates.h"
+#include "api/kubeconfig.h"
 #include "api/server.h"
-#include "os/files.h"
 #include "os/loop.h"
 
 namespace tessera {
@@ -26,16 +26,10 @@ class ApiServerTest : public AgentTest {
 
   // More of a configuration: how the API server is reached.
   std::string Access() const {
-    const std::string file = dir_ + "/kubeconfig";
-    EXPECT_TRUE(os::ReplaceFile(dir_ + "/ca.crt", authority_.certificate));
-    EXPECT_TRUE(os::ReplaceFile(
-        file, fmt::format("current-context: c\n"
-                          "contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n"
-                          "users: [{{name: u, user: {{token: secret}}}}]\n"
-                          "clusters: [{{name: k, cluster: {{server: \"https://127.0.0.1:{}\", "
-                          "certificate-authority: {}/ca.crt}}}}]\n",
-                          server_.port(), dir_)));
-    return fmt::format("api: {{kubeconfig: {}, nodeName: n1, condition: \"off\"}}\n", file);
+    const auto file = fake::WriteKubeconfig(dir_, server_.port(), authority_.certificate);
+    EXPECT_TRUE(file);
+    return fmt::format("api: {{kubeconfig: {}, nodeName: n1, condition: \"off\"}}\n",
+                       file.value_or(""));
   }
   // The binary in a directory without any other file.
   std::string Alone() const {
