@@ -17,6 +17,14 @@ const (
 	schedulerFiles = "rbac kube-scheduler deployment" // of deploy/scheduler
 )
 
+// startShares gives the node GPUs, an agent that shares them as pods ask, and the scheduler that places these.
+func (c *cluster) startShares(t *testing.T) *hami {
+	t.Helper()
+	makeGPUs(t)
+	c.installRequested(t, "")
+	return c.startScheduler(t, 8)
+}
+
 // startScheduler applies deploy/scheduler as it ships, once the plugin has registered its GPUs, and waits
 // until the Deployment is available. It goes with the test, after the pods that it placed.
 func (c *cluster) startScheduler(t *testing.T, count int) *hami {
@@ -92,9 +100,7 @@ func (c *cluster) showSchedulerLogs(t *testing.T) {
 func TestTheSchedulerPlacesAPodThatAsksForMemory(t *testing.T) {
 	c := theCluster(t)
 	c.configureKubelet(t, "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n")
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startShares(t)
 
 	pod := c.createAsking(t, podAsking("placed", containerAsking("main", asked{count: 1, memory: 3000}, stay)))
 	now, err := h.waitFor(t.Context(), pod, func(now *v1.Pod) bool { return now.Status.Phase == v1.PodRunning })
@@ -111,9 +117,7 @@ func TestTheSchedulerPlacesAPodThatAsksForMemory(t *testing.T) {
 
 func TestTheSchedulerSaysWhyAPodHasNoPlace(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	c.startScheduler(t, 8)
+	c.startShares(t)
 
 	pod := c.createAsking(t, podAsking("large", containerAsking("main", asked{count: 1, memory: 90000}, stay)))
 

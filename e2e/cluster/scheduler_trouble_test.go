@@ -123,9 +123,7 @@ func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) {
 
 func TestTheSchedulersOtherReplicaGoesOnWhereTheLeaderIsDeletedInABurst(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startShares(t)
 	var former v1.Pod
 
 	c.placeAll(t, h, func(leader v1.Pod) {
@@ -140,9 +138,7 @@ func TestTheSchedulersOtherReplicaGoesOnWhereTheLeaderIsDeletedInABurst(t *testi
 
 func TestAllPodsOfABurstRunWhereTheLeadersExtenderIsKilled(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startShares(t)
 
 	c.placeAll(t, h, func(leader v1.Pod) { must(t, syscall.Kill(extenderOf(t, leader), syscall.SIGKILL)) })
 }
@@ -163,9 +159,7 @@ func TestAllPodsOfABurstRunWhereTheLeadersExtenderIsKilledAndTheNodesPluginIsHAM
 // same pod, whose extender has led all the time.
 func TestAllPodsOfABurstRunWhereTheLeadersKubeSchedulerIsKilled(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startShares(t)
 
 	c.placeAll(t, h, func(leader v1.Pod) { must(t, syscall.Kill(kubeSchedulerOf(t, leader), syscall.SIGKILL)) })
 }
@@ -174,9 +168,7 @@ func TestAllPodsOfABurstRunWhereTheLeadersKubeSchedulerIsKilled(t *testing.T) {
 // given its Lease up.
 func TestAllPodsOfABurstRunWhereTheAPIServerStopsUntilTheLeaderHasGivenUp(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startShares(t)
 	server := c.processes["kube-apiserver"].command.Process
 	t.Cleanup(func() { must(t, server.Signal(syscall.SIGCONT)) })
 
@@ -196,9 +188,7 @@ func TestAllPodsOfABurstRunWhereTheAPIServerStopsUntilTheLeaderHasGivenUp(t *tes
 // Whatever was asked for has an outcome that nobody knows.
 func TestAllPodsOfABurstRunWhereTheAPIServerIsKilledAndStartsAgain(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startShares(t)
 
 	c.placeAll(t, h, func(v1.Pod) {
 		c.processes["kube-apiserver"].end(syscall.SIGKILL)

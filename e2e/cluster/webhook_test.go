@@ -45,9 +45,7 @@ func (c *cluster) startWebhook(t *testing.T) {
 
 func TestTheSchedulersWebhookCompletesPodsAndRefusesThem(t *testing.T) {
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startScheduler(t, 8)
+	h := c.startShares(t)
 	c.startWebhook(t)
 
 	asks := podAsking("completed", containerAsking("main", asked{memory: 3000}, stay))
