@@ -36,6 +36,7 @@ void CheckFilter(std::string_view text) {
   Cluster cluster = OneNode();
   auto call = ReadFilterCall(text, cluster.PodFields());
   if (!call) return Require(!call.error().message.empty(), "a refusal says why");
+  Require(cluster.Prioritize(*call).size() <= call->nodes.size(), "no other node has a score");
   call->nodes = {"a"};
   call->simulated = false;
   const FilterAnswer answer = cluster.Filter(*call, {});
