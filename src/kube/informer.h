@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The objects of a list as the API server has them, each trimmed to what its reader keeps, by
 // "NAMESPACE/NAME": listed in pages, then watched. A list that is read anew takes the place of what
-// there is once it is whole, and what changed is told. While the API server cannot be reached, they
-// stay as they were last seen.
+// there is once it is whole, and what changed is told. Brief objects alone are told while it is
+// read, so that a large cluster's are never there all at once. While the API server cannot be
+// reached, they stay as they were last seen.
 //
 // An object that cannot be read, or that there is no room for, costs itself only: it stays as it
 // was last, or out, is counted, and the log says so once. An object of another UID is another one.
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -144,8 +146,18 @@ class Informer {
     const bool first = former != nullptr && !listing_.entries.contains(key);
     if (first) owed_ -= std::min(owed_, former->cost);
     const size_t most = source_.most - std::min(source_.most, owed_);
-    if (Put(object, key, former, listing_, most) || former == nullptr) return;
-    (void)listing_.Put(key, *former, source_.most);
+    const std::optional<Entry> read = Read(object, key, former);
+    if (read && Keep(key, *read, listing_, most)) {
+      if (IsBrief(*read->object)) TakeAtOnce(key, *read);
+    } else if (former != nullptr) {
+      (void)listing_.Put(key, *former, source_.most);
+    }
+  }
+
+  // There is room for it: in the list, which takes the place of what is present.
+  void TakeAtOnce(const std::string& key, const Entry& entry) {
+    RemoveOther(key, entry.uid);
+    Change(key, entry, std::numeric_limits<size_t>::max());
   }
 
   void Listed() {
@@ -155,7 +167,9 @@ class Informer {
     for (const auto& [key, entry] : before.entries) {
       if (present_.Same(key, entry.uid) == nullptr) TellRemoved(entry);
     }
-    for (auto& [key, entry] : present_.entries) TellOf(before.Same(key, entry.uid), key, entry);
+    for (const auto& [key, entry] : present_.entries) {
+      if (entry.object) TellOf(before.Same(key, entry.uid), entry.object);
+    }
     if (handlers_.listed) handlers_.listed();
     ResyncLater();
   }
@@ -173,12 +187,22 @@ class Informer {
   void Changed(const json::Value& object) {
     const std::string key = ObjectKeyIn(object);
     const std::string uid = UidIn(object);
+    RemoveOther(key, uid);
+    const std::optional<Entry> read = Read(object, key, present_.Same(key, uid));
+    if (read) Change(key, *read, source_.most);
+  }
+
+  void Change(const std::string& key, const Entry& now, size_t most) {
+    const Entry* same = present_.Same(key, now.uid);
+    const std::optional<Entry> former = same == nullptr ? std::nullopt : std::optional(*same);
+    if (!Keep(key, now, present_, most)) return;
+    TellOf(former ? &*former : nullptr, now.object);
+  }
+
+  // The one that had the name before.
+  void RemoveOther(const std::string& key, const std::string& uid) {
     const auto found = present_.entries.find(key);
     if (found != present_.entries.end() && found->second.uid != uid) Remove(key);
-    const Entry* same = present_.Same(key, uid);
-    const std::optional<Entry> former = same == nullptr ? std::nullopt : std::optional(*same);
-    if (!Put(object, key, same, present_, source_.most)) return;
-    TellOf(former ? &*former : nullptr, key, present_.entries.find(key)->second);
   }
 
   void Deleted(const json::Value& object) {
@@ -193,19 +217,24 @@ class Informer {
     TellRemoved(entry);
   }
 
-  // False where it is left out.
-  bool Put(const json::Value& object, const std::string& key, const Entry* former,
-           Contents& contents, size_t most) {
+  // Nothing where it cannot be.
+  std::optional<Entry> Read(const json::Value& object, const std::string& key,
+                            const Entry* former) {
     Result<T> read = source_.read(object);
     if (read && key.empty()) read = Fail(Reason::kInvalid, "an object has no name");
     if (!read) {
       left_out_.Add(key, read.error().In(source_.path));
-      return false;
+      return std::nullopt;
     }
     const bool same = former != nullptr && former->object && *former->object == *read;
     const Ptr kept = same ? former->object : std::make_shared<const T>(*std::move(read));
-    const size_t cost = BriefCost(key) + CostOf(*kept);
-    if (!contents.Put(key, {kept, UidIn(object), cost}, most)) {
+    return Entry{kept, UidIn(object), BriefCost(key) + CostOf(*kept)};
+  }
+
+  // False where there is no room.
+  bool Keep(const std::string& key, Entry entry, Contents& contents, size_t most) {
+    if (IsBrief(*entry.object)) entry = {nullptr, std::move(entry.uid), BriefCost(key)};
+    if (!contents.Put(key, std::move(entry), most)) {
       left_out_.Add(key, {Reason::kInvalid, fmt::format("{}: no room for {}: all have {} bytes at "
                                                         "most",
                                                         source_.path, key, source_.most)});
@@ -215,19 +244,13 @@ class Informer {
     return true;
   }
 
+  bool IsBrief(const T& object) const { return source_.brief && source_.brief(object); }
   static size_t BriefCost(const std::string& key) { return kEntryCost + key.size(); }
 
   void TellRemoved(const Entry& entry) {
     if (handlers_.removed) handlers_.removed(entry.object, entry.uid);
   }
-  // `entry` is one of present_.
-  void TellOf(const Entry* former, const std::string& key, Entry& entry) {
-    const Ptr now = entry.object;
-    if (now && source_.brief && source_.brief(*now)) {
-      present_.bytes -= entry.cost - BriefCost(key);
-      entry.cost = BriefCost(key);
-      entry.object = nullptr;
-    }
+  void TellOf(const Entry* former, const Ptr& now) {
     if (former == nullptr) {
       if (handlers_.added) handlers_.added(now);
     } else if (former->object != now) {

@@ -160,7 +160,43 @@ TEST_F(InformerTest, ABriefObjectIsKeptWithoutItsStateAndToldWheneverItComes) {
   ASSERT_TRUE(RunUntilTold(8));
   EXPECT_EQ(told_, (Lines{"added a u1 brief", "added b u2 y", "listed",
                           "changed brief -> a u1 brief", "changed b u2 y -> b u2 brief",
-                          "removed brief u1", "changed brief -> b u2 brief", "listed"}));
+                          "changed brief -> b u2 brief", "removed brief u1", "listed"}));
+}
+
+TEST_F(InformerTest, ABriefObjectIsToldWhileItsListIsRead) {
+  brief_ = [](const ClusterNode& node) { return node.annotations.at("note") == "brief"; };
+  limits_.page = 2;
+  lists_ = {NodePage("10", {{"a", "u1", "brief"}, {"b", "u2", "brief"}}, "more"),
+            NodePage("10", {{"c", "u3", "y"}}),
+            NodePage("20", {{"a", "u9", "brief"}, {"b", "u2", "y"}}, "more"),
+            Refusal(400, "BadRequest", "no such page")};
+  ASSERT_TRUE(Begin());
+
+  // Of the list that breaks off.
+  ASSERT_TRUE(nodes_->Refresh(kPatience));
+  ASSERT_TRUE(RunUntilTold(3));
+  EXPECT_EQ(told_, (Lines{"removed brief u1", "added a u9 brief",
+                          "failed list /api/v1/nodes: no such page (400 BadRequest)"}));
+  EXPECT_EQ(Names(), (Lines{"a", "b", "c"}));
+
+  told_.clear();
+  lists_.push_back(NodePage("30", {{"a", "u9", "brief"}, {"b", "u2", "y"}}));
+  ASSERT_TRUE(nodes_->Refresh(kPatience));
+  ASSERT_TRUE(RunUntilTold(4));
+  EXPECT_EQ(told_, (Lines{"changed brief -> a u9 brief", "removed c u3 y",
+                          "changed brief -> b u2 y", "listed"}));
+}
+
+TEST_F(InformerTest, ABriefObjectTakesNoMoreRoomThanThereIs) {
+  brief_ = [](const ClusterNode& node) { return node.annotations.at("note") == "brief"; };
+  most_ = 1'000;
+  std::vector<MadeNode> nodes;
+  for (int i = 0; i < 10; ++i) nodes.push_back({fmt::format("n{}", i), "u", "brief"});
+  lists_ = {NodePage("10", nodes)};
+  ASSERT_TRUE(Begin());
+
+  EXPECT_EQ(Names(), (Lines{"n0", "n1", "n2", "n3"}));
+  EXPECT_EQ(nodes_->left_out(), 6U);
 }
 
 TEST_F(InformerTest, AnotherStateOfWhatIsNotKeptIsNoChange) {
