@@ -29,9 +29,16 @@ func (c *cluster) startShares(t *testing.T) *hami {
 // until the Deployment is available. It goes with the test, after the pods that it placed.
 func (c *cluster) startScheduler(t *testing.T, count int) *hami {
 	t.Helper()
+	return c.startSchedulerWith(t, count, func(manifest) {})
+}
+
+// startSchedulerWith changes the manifests before that.
+func (c *cluster) startSchedulerWith(t *testing.T, count int, change func(manifest)) *hami {
+	t.Helper()
 	h := c.startReading(t, count)
 	for _, name := range strings.Fields(schedulerFiles) {
 		for _, m := range c.readManifests(t, "scheduler/"+name+".yaml") {
+			change(m)
 			t.Cleanup(func() { must(t, m.delete(context.Background())) })
 			m.apply(t)
 		}
