@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/binder.h"
 
+#include "api/hami_cluster.h"
 #include "base/captured_log_test.h"
 #include "hami/names.h"
 #include "hami/node_register.h"
-#include "hami/protocol/hami_cluster_test.h"
 
 namespace tessera::scheduler {
 namespace {

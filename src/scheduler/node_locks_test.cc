@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/node_locks.h"
 
+#include "api/hami_cluster.h"
 #include "base/captured_log_test.h"
-#include "hami/protocol/hami_cluster_test.h"
 
 namespace tessera::scheduler {
 namespace {
