@@ -73,15 +73,21 @@ func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times 
 		h.takeKept().Seconds()/float64(times))
 }
 
-func TestPodsWithVirtualGPUsOfTheirOwnSizesStartAsFastAsPlainOnes(t *testing.T) {
-	c := theCluster(t)
-	h := c.startRequested(t)
+// compareAllTimes does so for a burst and for one pod, oftener in long runs.
+func (c *cluster) compareAllTimes(t *testing.T, h *hami, scheduler string) {
+	t.Helper()
 	bursts, single := 1, 3
 	if longRun(t) > 0 {
-		bursts, single = 5, 15
+		bursts, single = 10, 15
 	}
 	c.timeUntilRunning(t, h, 1, asked{count: 1, memory: 2000, cores: 5})
 
-	c.compareTimes(t, h, fmt.Sprintf("a burst of %d pods until all run", burstSize), burstSize, bursts)
-	c.compareTimes(t, h, "one pod until it runs", 1, single)
+	c.compareTimes(t, h, fmt.Sprintf("a burst of %d pods until all run%s", burstSize, scheduler), burstSize, bursts)
+	c.compareTimes(t, h, "one pod until it runs"+scheduler, 1, single)
+}
+
+func TestPodsWithVirtualGPUsOfTheirOwnSizesStartAsFastAsPlainOnes(t *testing.T) {
+	c := theCluster(t)
+	h := c.startRequested(t)
+	c.compareAllTimes(t, h, "")
 }
