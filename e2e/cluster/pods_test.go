@@ -125,6 +125,16 @@ func describe(pod *v1.Pod) string {
 	return strings.Join(strings.Fields(strings.Join(said, " ")), " ")
 }
 
+// waitsFor is what the scheduler said when it last found no place for the pod; "" while it has not.
+func waitsFor(pod *v1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == v1.PodScheduled && condition.Reason == v1.PodReasonUnschedulable {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
 // waitForUnschedulable waits until the scheduler has tried the pod, and returns what it said.
 func (c *cluster) waitForUnschedulable(t *testing.T, name string) string {
 	t.Helper()
@@ -134,13 +144,10 @@ func (c *cluster) waitForUnschedulable(t *testing.T, name string) string {
 		if err != nil {
 			return err
 		}
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == v1.PodScheduled && condition.Reason == v1.PodReasonUnschedulable {
-				said = condition.Message
-				return nil
-			}
+		if said = waitsFor(pod); said == "" {
+			return fmt.Errorf("pod %s is %s: %s", name, pod.Status.Phase, describe(pod))
 		}
-		return fmt.Errorf("pod %s is %s", name, pod.Status.Phase)
+		return nil
 	})
 	return said
 }

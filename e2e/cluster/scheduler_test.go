@@ -32,7 +32,7 @@ func (c *cluster) startScheduler(t *testing.T, count int) *hami {
 	return c.startSchedulerWith(t, count, func(manifest) {})
 }
 
-// startSchedulerWith changes the manifests before that.
+// startSchedulerWith is the same with a change of what ships.
 func (c *cluster) startSchedulerWith(t *testing.T, count int, change func(manifest)) *hami {
 	t.Helper()
 	h := c.startReading(t, count)
@@ -128,17 +128,8 @@ func TestTheSchedulerSaysWhyAPodHasNoPlace(t *testing.T) {
 
 	pod := c.createAsking(t, podAsking("large", containerAsking("main", asked{count: 1, memory: 90000}, stay)))
 
-	eventually(t, func(ctx context.Context) error {
-		now, err := c.pods().Get(ctx, pod.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, condition := range now.Status.Conditions {
-			if condition.Type == v1.PodScheduled && condition.Reason == v1.PodReasonUnschedulable &&
-				strings.Contains(condition.Message, "1 devices have less in all than a container asks for") {
-				return nil
-			}
-		}
-		return fmt.Errorf("its conditions are %v", now.Status.Conditions)
-	})
+	said := c.waitForUnschedulable(t, pod.Name)
+	if !strings.Contains(said, "1 devices have less in all than a container asks for") {
+		t.Error(said)
+	}
 }

@@ -89,7 +89,7 @@ func (c *cluster) createQuarters(t *testing.T, from, to int) []*v1.Pod {
 // placeAll creates pods that take all that there is. Most come at once: when a quarter of all is bound there
 // is trouble, and the others come after that. In the end each of them runs with what was chosen for it,
 // which was free, and the scheduler is ready once more.
-func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) {
+func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) []*v1.Pod {
 	t.Helper()
 	leader := c.leader(t)
 	quarter := len(h.cards)
@@ -105,6 +105,17 @@ func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) {
 	lasted := time.Since(begun)
 	pods = append(pods, c.createQuarters(t, 3*quarter, 4*quarter)...)
 
+	h.expectPlaced(t, pods)
+	c.waitForScheduler(t)
+	fmt.Printf("measured a burst with trouble: it came when %d of %d pods were bound and lasted %.1f s; %.1f s "+
+		"later all ran, and the scheduler was ready\n", bound, len(pods), lasted.Seconds(),
+		(time.Since(begun) - lasted).Seconds())
+	return pods
+}
+
+// expectPlaced waits until all of these pods run, each with what was chosen for it, which was free.
+func (h *hami) expectPlaced(t *testing.T, pods []*v1.Pod) {
+	t.Helper()
 	for _, pod := range pods {
 		_, err := h.waitFor(t.Context(), pod, func(now *v1.Pod) bool { return now.Spec.NodeName != "" })
 		must(t, err)
@@ -115,10 +126,22 @@ func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) {
 		must(t, err)
 		h.expectSaid(t, pod.UID, "main", 1)
 	}
-	c.waitForScheduler(t)
-	fmt.Printf("measured a burst with trouble: it came when %d of %d pods were bound and lasted %.1f s; %.1f s "+
-		"later all ran, and the scheduler was ready\n", bound, len(pods), lasted.Seconds(),
-		(time.Since(begun) - lasted).Seconds())
+}
+
+// deletePods has pods end, and waits until they are gone.
+func (c *cluster) deletePods(t *testing.T, h *hami, pods []*v1.Pod) {
+	t.Helper()
+	for _, pod := range pods {
+		must(t, c.pods().Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
+	}
+	for _, pod := range pods {
+		eventually(t, func(context.Context) error {
+			if h.now(pod.Name) != nil {
+				return fmt.Errorf("%s is still there", pod.Name)
+			}
+			return nil
+		})
+	}
 }
 
 func TestTheSchedulersOtherReplicaGoesOnWhereTheLeaderIsDeletedInABurst(t *testing.T) {

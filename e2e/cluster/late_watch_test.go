@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	latePort = "8443"           // beside the service's own
+	lateBy   = 30 * time.Second // what watches are told there
+)
+
+// startLateService has a port of the service's address where all is as ever, but that whoever watches pods
+// or nodes is told each change half a minute after it. It goes with the test, and counts such watches.
+func startLateService(t *testing.T) (watches *atomic.Int64) {
+	t.Helper()
+	trusting, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: keyFile("ca.crt")}})
+	must(t, err)
+	server := &url.URL{Scheme: "https", Host: net.JoinHostPort(nodeAddress, apiServerPort)}
+	listener, err := net.Listen("tcp", net.JoinHostPort(serviceAddress, latePort))
+	must(t, err)
+	watches = &atomic.Int64{}
+	service := &http.Server{Handler: &httputil.ReverseProxy{
+		Rewrite:       func(request *httputil.ProxyRequest) { request.SetURL(server) },
+		Transport:     &http.Transport{TLSClientConfig: trusting},
+		FlushInterval: -1, // at once
+		ModifyResponse: func(response *http.Response) error {
+			path, query := response.Request.URL.Path, response.Request.URL.Query()
+			if query.Has("watch") && (strings.HasSuffix(path, "/pods") || strings.HasSuffix(path, "/nodes")) {
+				watches.Add(1)
+				response.Body = tellLate(response.Body)
+			}
+			return nil
+		},
+	}}
+	ended := make(chan error, 1)
+	go func() { ended <- service.ServeTLS(listener, keyFile("apiserver.crt"), keyFile("apiserver.key")) }()
+	t.Cleanup(func() {
+		must(t, service.Close())
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return watches
+}
+
+// late is heard some time after it was said.
+type late struct {
+	*io.PipeReader
+	said io.Closer
+}
+
+func (l late) Close() error { return errors.Join(l.PipeReader.Close(), l.said.Close()) }
+
+// tellLate passes on what comes, each part half a minute after it has come.
+func tellLate(from io.ReadCloser) io.ReadCloser {
+	type part struct {
+		due  time.Time
+		said []byte
+		err  error
+	}
+	parts := make(chan part, 10_000) // of half a minute
+	go func() {
+		defer close(parts)
+		for {
+			said := make([]byte, 4096)
+			n, err := from.Read(said)
+			parts <- part{time.Now().Add(lateBy), said[:n], err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	heard, tell := io.Pipe()
+	go func() {
+		for one := range parts {
+			time.Sleep(time.Until(one.due))
+			tell.Write(one.said)
+			if one.err != nil {
+				tell.CloseWithError(one.err)
+			}
+		}
+	}()
+	return late{heard, from}
+}
+
+// askingLate has the scheduler's extender find the API server at that port. Kube-scheduler is told in time.
+func askingLate(t *testing.T) func(manifest) {
+	return func(m manifest) {
+		t.Helper()
+		if m.object.GetKind() != "Deployment" {
+			return
+		}
+		path := []string{"spec", "template", "spec", "containers"}
+		containers, _, err := unstructured.NestedSlice(m.object.Object, path...)
+		must(t, err)
+		for _, one := range containers {
+			if container := one.(map[string]any); container["name"] == "tessera-scheduler" {
+				container["env"] = append(container["env"].([]any),
+					map[string]any{"name": "KUBERNETES_SERVICE_PORT", "value": latePort})
+			}
+		}
+		must(t, unstructured.SetNestedSlice(m.object.Object, containers, path...))
+	}
+}
+
+// A replica that comes to lead has not been told of what the former leader bound.
+func TestNoGPUIsGivenTwiceWhereTheSchedulersWatchIsHalfAMinuteBehind(t *testing.T) {
+	c := theCluster(t)
+	watches := startLateService(t)
+	makeGPUs(t)
+	c.installRequested(t, "")
+	h := c.startSchedulerWith(t, 8, askingLate(t))
+
+	pods := c.placeAll(t, h, func(leader v1.Pod) {
+		must(t, c.client.CoreV1().Pods(agentNamespace).Delete(t.Context(), leader.Name, metav1.DeleteOptions{}))
+	})
+	half := len(pods) / 2
+	later := c.createQuarters(t, len(pods), len(pods)+half)
+	for _, pod := range later {
+		c.waitForUnschedulable(t, pod.Name)
+	}
+	begun := time.Now()
+	c.deletePods(t, h, pods[:half])
+
+	h.expectPlaced(t, slices.Concat(pods[half:], later))
+	fmt.Printf("measured a watch that is %.0f s behind: %d pods run %.1f s after others have begun to end\n",
+		lateBy.Seconds(), half, time.Since(begun).Seconds())
+	equal(t, "late watches of two kinds for each of three replicas", watches.Load() >= 6, true)
+}
