@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	kinds "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+const wholeNodeName = "node-2"
+
+// wholeNode plays the kubelet of a node on which NVIDIA's own plugin hands out whole GPUs, which nobody
+// registers. Pods that it takes run; it refuses one that wants more than it has left. Any goroutine.
+type wholeNode struct {
+	client kubernetes.Interface
+	gpus   int64
+
+	mutex  sync.Mutex
+	has    map[types.UID]int64
+	failed []string
+}
+
+// startWholeNode has such a node in the cluster until the end of the test.
+func (c *cluster) startWholeNode(t *testing.T, gpus int64) *wholeNode {
+	t.Helper()
+	w := &wholeNode{client: c.client, gpus: gpus, has: map[types.UID]int64{}}
+	nodes := c.client.CoreV1().Nodes()
+	_, err := nodes.Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: wholeNodeName}}, metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() { must(t, nodes.Delete(context.Background(), wholeNodeName, metav1.DeleteOptions{})) })
+	must(t, w.tell(t.Context()))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	take := func(object any) { w.take(ctx, object.(*v1.Pod)) }
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
+			fields.OneTermEqualSelector("spec.nodeName", wholeNodeName)),
+		ObjectType: &v1.Pod{},
+		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, pod any) { take(pod) }},
+	})
+	var workers sync.WaitGroup
+	workers.Go(func() { informer.RunWithContext(ctx) })
+	workers.Go(func() { w.beat(ctx) })
+	t.Cleanup(func() {
+		must(t, c.removePods(context.Background()))
+		cancel()
+		workers.Wait()
+	})
+	return w
+}
+
+// tell is what kubelet tells of its node.
+func (w *wholeNode) tell(ctx context.Context) error {
+	has := v1.ResourceList{gpu: *resource.NewQuantity(w.gpus, resource.DecimalSI), v1.ResourcePods: resource.MustParse("110"),
+		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("8Gi")}
+	status, err := json.Marshal(v1.Node{Status: v1.NodeStatus{Capacity: has, Allocatable: has, Conditions: []v1.NodeCondition{
+		{Type: v1.NodeReady, Status: v1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}}})
+	if err != nil {
+		return err
+	}
+	_, err = w.client.CoreV1().Nodes().Patch(ctx, wholeNodeName, types.StrategicMergePatchType, status,
+		metav1.PatchOptions{}, "status")
+	return err
+}
+
+// beat tells it until the context ends: a node that is silent for most of a minute is taken for lost.
+func (w *wholeNode) beat(ctx context.Context) {
+	for tick := time.NewTicker(10 * time.Second); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.note(w.tell(ctx))
+		}
+	}
+}
+
+// take is what kubelet does when it hears of a pod.
+func (w *wholeNode) take(ctx context.Context, pod *v1.Pod) {
+	pods := w.client.CoreV1().Pods(pod.Namespace)
+	if pod.DeletionTimestamp != nil {
+		w.hold(pod.UID, 0)
+		w.note(pods.Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0)))
+		return
+	}
+	if pod.Status.Phase != v1.PodPending {
+		return
+	}
+	var wants int64
+	for _, container := range pod.Spec.Containers {
+		wants += askedBy(container).count
+	}
+	told := pod.DeepCopy()
+	told.Status.Phase = v1.PodRunning
+	if !w.hold(pod.UID, wants) {
+		w.note(fmt.Errorf("%s wants more GPUs than are left", pod.Name))
+		told.Status.Phase, told.Status.Reason = v1.PodFailed, "UnexpectedAdmissionError"
+	}
+	_, err := pods.UpdateStatus(ctx, told, metav1.UpdateOptions{})
+	if !kinds.IsConflict(err) { // else it comes once more
+		w.note(err)
+	}
+}
+
+// hold gives a pod so many GPUs, and says whether there were as many.
+func (w *wholeNode) hold(pod types.UID, wants int64) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	delete(w.has, pod)
+	left := w.gpus
+	for _, count := range w.has {
+		left -= count
+	}
+	if wants > 0 && wants <= left {
+		w.has[pod] = wants
+	}
+	return wants <= left
+}
+
+// note keeps what should not have happened. That a pod is gone may be.
+func (w *wholeNode) note(err error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if err != nil && !kinds.IsNotFound(err) && !errors.Is(err, context.Canceled) {
+		w.failed = append(w.failed, err.Error())
+	}
+}
+
+// expectNoFailures: no pod came for which there was no GPU.
+func (w *wholeNode) expectNoFailures(t *testing.T) {
+	t.Helper()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	equal(t, "what failed on "+wholeNodeName, w.failed, []string(nil))
+}
+
+// tellApart waits until so many of these pods run and the others know what for they wait.
+func (c *cluster) tellApart(t *testing.T, pods []*v1.Pod, count int) (running, waiting []*v1.Pod) {
+	t.Helper()
+	eventuallyAll(t, func(ctx context.Context) (int, error) {
+		running, waiting = nil, nil
+		var other error
+		for _, pod := range pods {
+			now, err := c.pods().Get(ctx, pod.Name, metav1.GetOptions{})
+			switch {
+			case err != nil:
+				return 0, err
+			case now.Status.Phase == v1.PodRunning:
+				running = append(running, now)
+			case waitsFor(now) != "":
+				waiting = append(waiting, now)
+			default:
+				other = fmt.Errorf("%s is %s: %s", now.Name, now.Status.Phase, describe(now))
+			}
+		}
+		if other == nil && len(running) != count {
+			other = fmt.Errorf("%d pods run, not %d", len(running), count)
+		}
+		return len(running), other
+	})
+	return running, waiting
+}
+
+// expectOn: all of these pods are on that node.
+func expectOn(t *testing.T, node string, pods []*v1.Pod) {
+	t.Helper()
+	for _, pod := range pods {
+		equal(t, "the node of "+pod.Name, pod.Spec.NodeName, node)
+	}
+}
+
+// Each GPU of the node that shares its own has a pod's quarter already: there is no whole one left.
+func TestPodsOfWholeGPUsGoToANodeOfNVIDIAsPluginWhereTheOtherOneSharesItsOwn(t *testing.T) {
+	c := theCluster(t)
+	h := c.startShares(t)
+	w := c.startWholeNode(t, 4)
+	h.expectPlaced(t, c.createQuarters(t, 0, 8))
+
+	var whole []*v1.Pod
+	for n := range 6 {
+		whole = append(whole, c.createAsking(t,
+			podAsking(fmt.Sprintf("whole-%d", n), containerAsking("main", asked{count: 1}, stay))))
+	}
+	quarters, left := c.tellApart(t, c.createQuarters(t, 8, 33), 24)
+	whole, waiting := c.tellApart(t, whole, 4)
+
+	expectOn(t, nodeName, quarters)
+	expectOn(t, wholeNodeName, whole)
+	for _, pod := range slices.Concat(waiting, left) {
+		said := waitsFor(pod)
+		equal(t, "what "+pod.Name+" waits for: "+said, strings.Contains(said, "1 devices have too little memory left"), true)
+	}
+	c.deletePods(t, h, slices.Concat(whole[:2], quarters[:1]))
+	h.expectPlaced(t, slices.Concat(quarters[1:], left))
+	later, _ := c.tellApart(t, waiting, len(waiting))
+	expectOn(t, wholeNodeName, later)
+	w.expectNoFailures(t)
+}
