@@ -105,8 +105,11 @@ func (c *cluster) configureNode() error {
 	return nil
 }
 
+// driverDirectory is what containers find at /proc/driver, where nobody can write.
+const driverDirectory = "/e2e/driver"
+
 // configureContainers writes what all containers have in common: the runtime's default, and that the
-// node's boot id is theirs.
+// node's boot id is theirs, and what its drivers tell.
 func configureContainers() error {
 	output, err := program("ctr", "oci", "spec").Output()
 	if err != nil {
@@ -120,11 +123,15 @@ func configureContainers() error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(driverDirectory, 0o755); err != nil {
+		return err
+	}
 	// Such a hook runs where the container's root is the working directory.
-	common["hooks"] = map[string]any{"createContainer": []any{map[string]any{
-		"path": busybox,
-		"args": []string{"mount", "-o", "bind", bootIDFile, bootIDOfKernel[1:]},
-	}}}
+	binding := func(from, to string) any {
+		return map[string]any{"path": busybox, "args": []string{"mount", "-o", "bind", from, to}}
+	}
+	common["hooks"] = map[string]any{"createContainer": []any{
+		binding(bootIDFile, bootIDOfKernel[1:]), binding(driverDirectory, "proc/driver")}}
 	content, err := json.Marshal(common)
 	if err != nil {
 		return err

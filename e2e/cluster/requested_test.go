@@ -25,7 +25,13 @@ const (
 // makeGPUs puts eight GPUs and HAMi's library on the node. It goes with the test.
 func makeGPUs(t *testing.T) *nvidia.Driver {
 	t.Helper()
-	driver := nvidia.Install(t, nvidiaRoot, "8xa100")
+	return makeGPUsOf(t, "8xa100")
+}
+
+// makeGPUsOf is the same with those of another node of demo/hardware.
+func makeGPUsOf(t *testing.T, hardware string) *nvidia.Driver {
+	t.Helper()
+	driver := nvidia.Install(t, nvidiaRoot, hardware)
 	installCuda(t)
 	must(t, os.MkdirAll(nvidiaRoot+"/dev", 0o755))
 	t.Cleanup(func() { must(t, os.RemoveAll(nvidiaRoot+"/dev")) })
@@ -50,6 +56,13 @@ func (c *cluster) installRequested(t *testing.T, more string) {
 // installRequestedBy says as well by what strategies containers get them, and changes the manifests.
 func (c *cluster) installRequestedBy(t *testing.T, strategies, more string, edit func(manifest)) {
 	t.Helper()
+	c.installSharing(t, strategies, more, edit)
+	c.waitForResource(t, gpu, "80 of 80")
+}
+
+// installSharing is the same on a node of any GPUs.
+func (c *cluster) installSharing(t *testing.T, strategies, more string, edit func(manifest)) {
+	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll("/var/run/cdi")) })
 	change := telling(t, serving(t, `resources:
   - name: nvidia.com/gpu
@@ -62,7 +75,6 @@ func (c *cluster) installRequestedBy(t *testing.T, strategies, more string, edit
 		edit(m)
 	}),
 		append(c.rights(t, "hami"), c.readManifests(t, "examples/daemonset.yaml")...)...)
-	c.waitForResource(t, gpu, "80 of 80")
 }
 
 // byHAMisRights has the agent read pods, beside what change has it do, and write what `more` of its

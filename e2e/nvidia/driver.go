@@ -26,6 +26,9 @@ const (
 	descriptionPath = "/usr/lib64/fake-nvml.yaml"
 )
 
+// MinorsFile is below /proc/driver.
+const MinorsFile = "nvidia-caps/mig-minors"
+
 // Driver is the fake driver of one node. It belongs to the goroutine of a test.
 type Driver struct {
 	t    *testing.T
@@ -78,19 +81,26 @@ func (d *Driver) ShowDevices() {
 	for _, name := range []string{"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"} {
 		d.write("/dev/"+name, "")
 	}
-	minors, next := "config 1\nmonitor 2\n", 3
 	for index, gpu := range d.gpus {
 		d.write(fmt.Sprintf("/dev/nvidia%d", index), "")
 		if gpu.NUMA != nil {
 			d.write("/sys/bus/pci/devices/"+gpu.PCI+"/numa_node", fmt.Sprintln(*gpu.NUMA))
 		}
+	}
+	d.write("/proc/driver/"+MinorsFile, d.Minors())
+}
+
+// Minors is the kernel's list of which nodes are whose MIG instances.
+func (d *Driver) Minors() string {
+	minors, next := "config 1\nmonitor 2\n", 3
+	for index, gpu := range d.gpus {
 		for _, mig := range gpu.MIG {
 			of := fmt.Sprintf("gpu%d/gi%d", index, mig.GI)
 			minors += fmt.Sprintf("%s/access %d\n%s/ci%d/access %d\n", of, next, of, mig.CI, next+1)
 			next += 2
 		}
 	}
-	d.write("/proc/driver/nvidia-caps/mig-minors", minors)
+	return minors
 }
 
 // Break says what is wrong from now on, in the words of test/nvml/faults.h; "" is nothing.

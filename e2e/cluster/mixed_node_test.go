@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"tessera/e2e/nvidia"
+)
+
+const (
+	largeMIG = v1.ResourceName("nvidia.com/mig-3g.40gb")
+
+	// What --mig-strategy=mixed is in our own configuration; a container is told of its instance by the variable.
+	mixedMIG = `  - name: "nvidia.com/mig-{profile}"
+    strategies: [envvar]
+    nvidia: {mig: "*", driverRoot: ` + nvidiaRoot + `, devRoot: ` + nvidiaRoot + `}
+`
+)
+
+// showMinors has containers find out, as from the kernel, which nodes are whose MIG instances.
+func showMinors(t *testing.T, driver *nvidia.Driver) {
+	t.Helper()
+	path := filepath.Join(driverDirectory, nvidia.MinorsFile)
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	t.Cleanup(func() { must(t, os.RemoveAll(filepath.Dir(path))) })
+	must(t, os.WriteFile(path, []byte(driver.Minors()), 0o644))
+}
+
+// serveMIG adds each profile of MIG instances to what the agent serves.
+func serveMIG(t *testing.T) func(manifest) {
+	return func(m manifest) {
+		t.Helper()
+		if m.object.GetKind() != "ConfigMap" {
+			return
+		}
+		text, _, err := unstructured.NestedString(m.object.Object, "data", "tessera.yaml")
+		must(t, err)
+		must(t, unstructured.SetNestedField(m.object.Object, text+mixedMIG, "data", "tessera.yaml"))
+	}
+}
+
+// ofProfile is a container that asks for a MIG instance and reports.
+func ofProfile(name string, profile v1.ResourceName) v1.Container {
+	container := containerAsking(name, asked{}, stay)
+	container.Resources.Limits[profile] = *resource.NewQuantity(1, resource.DecimalSI)
+	return container
+}
+
+// callsOfScheduler are how often kube-scheduler has asked the extenders of all replicas for a node, and to bind.
+func (c *cluster) callsOfScheduler(t *testing.T) (calls int) {
+	t.Helper()
+	pods, err := c.schedulerPods(t.Context())
+	must(t, err)
+	for _, pod := range pods {
+		answer, err := http.Get("http://" + pod.Status.PodIP + ":9395/metrics")
+		must(t, err)
+		defer answer.Body.Close()
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			words := strings.Fields(lines.Text())
+			if strings.HasPrefix(lines.Text(), "tessera_scheduler_filter_duration_seconds_count") ||
+				strings.HasPrefix(lines.Text(), "tessera_scheduler_binds_total") {
+				count, err := strconv.Atoi(words[len(words)-1])
+				must(t, err)
+				calls += count
+			}
+		}
+	}
+	return calls
+}
+
+// Six GPUs are shared, and two were divided into MIG instances.
+func TestWholeGPUsSharesAndMIGInstancesOfOneNodeGoToThePodsThatAskForThem(t *testing.T) {
+	c := theCluster(t)
+	driver := makeGPUsOf(t, "8xh100-mig")
+	showMinors(t, driver)
+	c.installSharing(t, byCdi, "", serveMIG(t))
+	c.waitForResource(t, gpu, "60 of 60")
+	c.waitForResource(t, mig, "9 of 9")
+	c.waitForResource(t, largeMIG, "1 of 1")
+	h := c.startScheduler(t, 6)
+	instanceOf := func(pod *v1.Pod, container, profile string) string {
+		t.Helper()
+		said := waitForSaid(t, pod.UID, container, 1)[0]
+		instance, told := strings.CutPrefix(strings.TrimSpace(said), "NVIDIA_VISIBLE_DEVICES=")
+		equal(t, "an instance of "+profile+": "+said, told && slices.Contains(driver.MIGs(profile), instance), true)
+		return instance
+	}
+
+	// Kubelet's and kube-scheduler's alone.
+	small := c.createAsking(t, podAsking("small", ofProfile("main", mig)))
+	large := c.createAsking(t, podAsking("large", ofProfile("main", largeMIG)))
+	first := instanceOf(small, "main", "1g.10gb")
+	instanceOf(large, "main", "3g.40gb")
+	equal(t, "annotations of a pod with a MIG instance", len(c.pod(t, "small").Annotations), 0)
+	equal(t, "calls of the extenders", c.callsOfScheduler(t), 0)
+
+	var whole []*v1.Pod
+	for n := range 3 {
+		whole = append(whole, c.createAsking(t,
+			podAsking(fmt.Sprintf("whole-%d", n), containerAsking("main", asked{count: 1}, stay))))
+	}
+	h.expectPlaced(t, whole)
+	both := c.createAsking(t, podAsking("both", containerAsking("main", modest, stay), ofProfile("instance", mig)))
+	much := c.createAsking(t, podAsking("much", containerAsking("main", modest, stay), ofProfile("instance", largeMIG)))
+	h.expectPlaced(t, append(c.createQuarters(t, 0, 6), both))
+	equal(t, "calls of the extenders, of ten pods", c.callsOfScheduler(t) >= 20, true)
+	equal(t, "one instance for two pods", instanceOf(both, "instance", "1g.10gb") == first, false)
+	said := c.waitForUnschedulable(t, "much")
+	equal(t, "what it waits for: "+said, strings.Contains(said, "Insufficient nvidia.com/mig-3g.40gb"), true)
+	must(t, c.pods().Delete(t.Context(), "large", metav1.DeleteOptions{}))
+	h.expectPlaced(t, []*v1.Pod{much})
+	instanceOf(much, "instance", "3g.40gb")
+}
