@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"bufio"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -81,46 +80,43 @@ func (c *cluster) callsOfScheduler(t *testing.T) (calls int) {
 	return calls
 }
 
-// Six GPUs are shared, and two were divided into MIG instances.
+// instanceOf is the MIG instance of a profile that a container finds.
+func instanceOf(t *testing.T, driver *nvidia.Driver, pod *v1.Pod, container, profile string) string {
+	t.Helper()
+	said := waitForSaid(t, pod.UID, container, 1)[0]
+	instance, told := strings.CutPrefix(strings.TrimSpace(said), "NVIDIA_VISIBLE_DEVICES=")
+	equal(t, "an instance of "+profile+": "+said, told && slices.Contains(driver.MIGs(profile), instance), true)
+	return instance
+}
+
+// Six GPUs are shared, and two were divided into MIG instances, which are kubelet's and kube-scheduler's alone.
 func TestWholeGPUsSharesAndMIGInstancesOfOneNodeGoToThePodsThatAskForThem(t *testing.T) {
 	c := theCluster(t)
 	driver := makeGPUsOf(t, "8xh100-mig")
 	showMinors(t, driver)
 	c.installSharing(t, byCdi, "", serveMIG(t))
-	c.waitForResource(t, gpu, "60 of 60")
-	c.waitForResource(t, mig, "9 of 9")
-	c.waitForResource(t, largeMIG, "1 of 1")
-	h := c.startScheduler(t, 6)
-	instanceOf := func(pod *v1.Pod, container, profile string) string {
-		t.Helper()
-		said := waitForSaid(t, pod.UID, container, 1)[0]
-		instance, told := strings.CutPrefix(strings.TrimSpace(said), "NVIDIA_VISIBLE_DEVICES=")
-		equal(t, "an instance of "+profile+": "+said, told && slices.Contains(driver.MIGs(profile), instance), true)
-		return instance
+	for name, counts := range map[v1.ResourceName]string{gpu: "60 of 60", mig: "9 of 9", largeMIG: "1 of 1"} {
+		c.waitForResource(t, name, counts)
 	}
+	h := c.startScheduler(t, 6)
 
-	// Kubelet's and kube-scheduler's alone.
 	small := c.createAsking(t, podAsking("small", ofProfile("main", mig)))
 	large := c.createAsking(t, podAsking("large", ofProfile("main", largeMIG)))
-	first := instanceOf(small, "main", "1g.10gb")
-	instanceOf(large, "main", "3g.40gb")
+	first := instanceOf(t, driver, small, "main", "1g.10gb")
+	instanceOf(t, driver, large, "main", "3g.40gb")
 	equal(t, "annotations of a pod with a MIG instance", len(c.pod(t, "small").Annotations), 0)
 	equal(t, "calls of the extenders", c.callsOfScheduler(t), 0)
 
-	var whole []*v1.Pod
-	for n := range 3 {
-		whole = append(whole, c.createAsking(t,
-			podAsking(fmt.Sprintf("whole-%d", n), containerAsking("main", asked{count: 1}, stay))))
-	}
-	h.expectPlaced(t, whole)
+	h.expectPlaced(t, c.createWhole(t, 3))
 	both := c.createAsking(t, podAsking("both", containerAsking("main", modest, stay), ofProfile("instance", mig)))
 	much := c.createAsking(t, podAsking("much", containerAsking("main", modest, stay), ofProfile("instance", largeMIG)))
 	h.expectPlaced(t, append(c.createQuarters(t, 0, 6), both))
-	equal(t, "calls of the extenders, of ten pods", c.callsOfScheduler(t) >= 20, true)
-	equal(t, "one instance for two pods", instanceOf(both, "instance", "1g.10gb") == first, false)
-	said := c.waitForUnschedulable(t, "much")
+	equal(t, "two calls for each of ten pods", c.callsOfScheduler(t) >= 20, true)
+	equal(t, "one instance for two pods", instanceOf(t, driver, both, "instance", "1g.10gb") == first, false)
+
+	said := c.waitForUnschedulable(t, much.Name)
 	equal(t, "what it waits for: "+said, strings.Contains(said, "Insufficient nvidia.com/mig-3g.40gb"), true)
-	must(t, c.pods().Delete(t.Context(), "large", metav1.DeleteOptions{}))
+	must(t, c.pods().Delete(t.Context(), large.Name, metav1.DeleteOptions{}))
 	h.expectPlaced(t, []*v1.Pod{much})
-	instanceOf(much, "instance", "3g.40gb")
+	instanceOf(t, driver, much, "instance", "3g.40gb")
 }

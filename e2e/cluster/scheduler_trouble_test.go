@@ -188,7 +188,7 @@ func TestAllPodsOfABurstRunWhereTheLeadersKubeSchedulerIsKilled(t *testing.T) {
 }
 
 // What was sent to the API server when it stopped may be done when it goes on, long after the leader has
-// given its Lease up, and the node is taken for lost.
+// given its Lease up, and when kubelet's own has run out.
 func TestAllPodsOfABurstRunWhereTheAPIServerStopsForAMinute(t *testing.T) {
 	c := theCluster(t)
 	h := c.startShares(t)

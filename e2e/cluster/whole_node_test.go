@@ -150,6 +150,16 @@ func (w *wholeNode) expectNoFailures(t *testing.T) {
 	equal(t, "what failed on "+wholeNodeName, w.failed, []string(nil))
 }
 
+// createWhole creates pods each of which wants all of a GPU.
+func (c *cluster) createWhole(t *testing.T, count int) (pods []*v1.Pod) {
+	t.Helper()
+	for n := range count {
+		pods = append(pods, c.createAsking(t,
+			podAsking(fmt.Sprintf("whole-%d", n), containerAsking("main", asked{count: 1}, stay))))
+	}
+	return pods
+}
+
 // tellApart waits until so many of these pods run and the others know what for they wait.
 func (c *cluster) tellApart(t *testing.T, pods []*v1.Pod, count int) (running, waiting []*v1.Pod) {
 	t.Helper()
@@ -192,13 +202,9 @@ func TestPodsOfWholeGPUsGoToANodeOfNVIDIAsPluginWhereTheOtherOneSharesItsOwn(t *
 	w := c.startWholeNode(t, 4)
 	h.expectPlaced(t, c.createQuarters(t, 0, 8))
 
-	var whole []*v1.Pod
-	for n := range 6 {
-		whole = append(whole, c.createAsking(t,
-			podAsking(fmt.Sprintf("whole-%d", n), containerAsking("main", asked{count: 1}, stay))))
-	}
+	created := c.createWhole(t, 6)
 	quarters, left := c.tellApart(t, c.createQuarters(t, 8, 33), 24)
-	whole, waiting := c.tellApart(t, whole, 4)
+	whole, waiting := c.tellApart(t, created, 4)
 
 	expectOn(t, nodeName, quarters)
 	expectOn(t, wholeNodeName, whole)
