@@ -75,7 +75,7 @@ DevicePolicy DevicePolicyOf(std::string_view names, bool numa_bind) {
   return {.keys = chain ? KeysOfList(list, numa_bind)
                         : KeysOfOne(list.empty() ? kSpread : list.front(), numa_bind),
           .alone = Has(list, kMutex),
-          .one_numa = numa_bind,
+          .together = numa_bind ? Together::kOneNuma : Together::kAnywhere,
           .closest = Has(list, kTopology)};
 }
 

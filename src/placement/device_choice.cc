@@ -41,17 +41,30 @@ Lack LackOf(const CandidateDevice& device, const DeviceSelector& selector) {
   return IsOneOf(selector.no_ids, id) ? Lack::kId : Lack::kNothing;
 }
 
+// Of a device's compute time, as its capacity counts that.
+int32_t CoresOn(const DeviceCapacity& capacity, const Request& request,
+                const SharingTraits& traits) {
+  if (!traits.core_units || request.cores == 0) return request.cores;
+  return static_cast<int32_t>(
+      std::max<int64_t>(int64_t{capacity.cores} * request.cores / kAllCores, 1));
+}
+
 // Who asks for all of the time shares with nobody, and nobody shares with him.
 Lack LackOf(const DeviceCapacity& capacity, const DeviceUsage& used, const Request& request,
-            bool alone) {
+            const SharingTraits& traits, bool alone) {
   const int64_t memory = request.MemoryOn(capacity.memory);
-  if (memory <= 0 || memory > capacity.memory) return Lack::kSize;
-  if (request.cores > capacity.cores) return Lack::kSize;
+  const int64_t cores = CoresOn(capacity, request, traits);
+  const bool sized = request.HasSize();
+  if (sized && (memory <= 0 || memory > capacity.memory)) return Lack::kSize;
+  if (cores > capacity.cores) return Lack::kSize;
+  const bool part = memory < capacity.memory || (cores > 0 && cores < capacity.cores);
+  if (traits.several_whole && request.count > 1 && part) return Lack::kParts;
   if (used.containers >= capacity.containers) return Lack::kContainers;
   const bool all = request.cores == kAllCores && capacity.cores == kAllCores;
   if ((alone || all) && used.containers > 0) return Lack::kAlone;
+  if (traits.equal_parts && used.memory != used.containers * memory) return Lack::kEqualParts;
   if (used.memory + memory > capacity.memory) return Lack::kMemory;
-  if (used.cores + request.cores > capacity.cores) return Lack::kCores;
+  if (used.cores + cores > capacity.cores) return Lack::kCores;
   const bool full = capacity.cores > 0 && used.cores >= capacity.cores;
   return full && request.cores == 0 ? Lack::kCores : Lack::kNothing;
 }
@@ -77,12 +90,14 @@ class Chooser {
   tl::expected<PlacedContainer, Misfit> Choose(const AskingContainer& container) {
     const auto count = static_cast<size_t>(container.request.count);
     lacks_.clear();
-    numas_.clear();
+    groups_.clear();
     Roomy roomy;
     for (size_t i = 0; i < devices_.size(); ++i) LookAt(i, container, roomy);
     if (roomy.size() < count) return tl::unexpected(MisfitOf(std::move(lacks_), count));
     const auto picked = PickDevices(demand_.policy, count, std::move(roomy));
-    if (!picked) return tl::unexpected(NumaMisfitOf(lacks_, numas_, count));
+    if (!picked) {
+      return tl::unexpected(ApartMisfitOf(lacks_, groups_, count, demand_.policy.together));
+    }
     return Take(container, *picked);
   }
 
@@ -103,7 +118,8 @@ class Chooser {
     const CandidateDevice& device = devices_[i];
     const DeviceUsage used = UsedOf(i, container.kind);
     const Lack lack = LackOf(device, used, container.request);
-    if (lack != Lack::kNothing) return Note(lack, device.numa, 1);
+    const int32_t group = GroupOf(device, demand_.policy.together);
+    if (lack != Lack::kNothing) return Note(lack, group, 1);
     const RoomyDevice here{i, &device, ScoreOf(used, AllOf(device.capacity), demand_.weights)};
     size_t free = 1;
     if (!device.profiles.empty()) {
@@ -111,15 +127,15 @@ class Chooser {
       const auto count = static_cast<size_t>(container.request.count);
       free = SlicesFor(device, used.slices, memory, count);
       const size_t most = std::max(free, SlicesFor(device, 0, memory, count));
-      Note(Lack::kSlice, device.numa, most - free);
+      Note(Lack::kSlice, group, most - free);
     }
     roomy.insert(roomy.end(), free, here);
-    Note(Lack::kNothing, device.numa, free);
+    Note(Lack::kNothing, group, free);
   }
 
-  void Note(Lack lack, int32_t numa, size_t times) {
+  void Note(Lack lack, int32_t group, size_t times) {
     lacks_.insert(lacks_.end(), times, lack);
-    numas_.insert(numas_.end(), times, numa);
+    groups_.insert(groups_.end(), times, group);
   }
 
   Lack LackOf(const CandidateDevice& device, const DeviceUsage& used,
@@ -130,7 +146,7 @@ class Chooser {
     const int64_t memory = request.MemoryOn(device.capacity.memory);
     if (!device.profiles.empty() && !SmallestSlice(device.profiles, 0, memory)) return Lack::kSize;
     if (device.unclear) return Lack::kUnclear;
-    return tessera::LackOf(device.capacity, used, request, demand_.policy.alone);
+    return tessera::LackOf(device.capacity, used, request, demand_.traits, demand_.policy.alone);
   }
 
   PlacedContainer Take(const AskingContainer& container, const Roomy& picked) {
@@ -138,7 +154,8 @@ class Chooser {
     for (const RoomyDevice& one : picked) {
       const DeviceCapacity& capacity = one.device->capacity;
       const int64_t memory = container.request.MemoryOn(capacity.memory);
-      placed.parts.push_back({capacity.device, memory, container.request.cores});
+      placed.parts.push_back(
+          {capacity.device, memory, CoresOn(capacity, container.request, demand_.traits)});
       if (one.device->profiles.empty()) continue;
       const uint64_t taken = UsedOf(one.place, container.kind).slices;
       const Slice slice = *SmallestSlice(one.device->profiles, taken, memory);
@@ -163,7 +180,7 @@ class Chooser {
   // Of the devices for the container that is looked at: of one that is divided in slices for each
   // that it could have.
   std::vector<Lack> lacks_;
-  std::vector<int32_t> numas_;
+  std::vector<int32_t> groups_;
 };
 
 }  // namespace

@@ -29,6 +29,15 @@ struct DeviceSelector {
   std::vector<std::string> no_ids{};
 };
 
+// What is peculiar to devices of a kind.
+struct SharingTraits {
+  // Their compute time is in units, such as 304 of them: who asks has so many percent of these, and
+  // one at least.
+  bool core_units = false;
+  bool equal_parts = false;    // all parts of a device have the same memory
+  bool several_whole = false;  // who has several has all of each
+};
+
 // A container that asks for devices.
 struct AskingContainer {
   std::string name;
@@ -42,6 +51,8 @@ struct DeviceDemand {
   DeviceSelector selector{};
   DevicePolicy policy{};
   ScoreWeights weights{};
+  SharingTraits traits{};
+  uint8_t kind = 0;  // of devices (CandidateDevice)
 };
 
 // kBadSize where it cannot be read what a container asks for.

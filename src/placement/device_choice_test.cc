@@ -129,7 +129,7 @@ TEST_F(DeviceChoiceTest, WhoWantsADeviceAloneSharesNotEvenWithItsOwnPod) {
 TEST_F(DeviceChoiceTest, DevicesOfOneNumaNodeAreAskedForAsThat) {
   devices_[1].numa = 1;
   DeviceDemand demand = DemandOf({Asking("main", 2, 1000)});
-  demand.policy.one_numa = true;
+  demand.policy.together = Together::kOneNuma;
   EXPECT_EQ(ChooseDevices(demand, devices_).error(),
             (Misfit{"no NUMA node has as many devices as a container wants at one", false}));
   devices_.push_back(devices_[0]);
@@ -277,6 +277,56 @@ TEST_F(DeviceChoiceTest, ASizeThatCannotBeReadIsNoRequest) {
       containers.error().message,
       "container main asks for 16G5 of nvidia.com/gpumem: write how many MiB of each device, a "
       "whole number from 0 to 2147483647");
+}
+
+TEST_F(DeviceChoiceTest, ComputeTimeInUnitsIsGivenByPercentOfThese) {
+  for (CandidateDevice& device : devices_) device.capacity.cores = 304;
+  DeviceDemand demand = DemandOf({Asking("main", 1, 3000)});
+  demand.traits.core_units = true;
+  EXPECT_EQ(Choose(demand), fmt::format("main: {}=3000:91;", kSecond));
+  for (CandidateDevice& device : devices_) device.used.cores = 214;
+  EXPECT_EQ(Choose(demand), "devices have too little compute time left");
+  for (CandidateDevice& device : devices_) device.capacity.cores = 3;
+  for (CandidateDevice& device : devices_) device.used.cores = 2;
+  EXPECT_EQ(Choose(demand), fmt::format("main: {}=3000:1;", kSecond));
+}
+
+TEST_F(DeviceChoiceTest, PartsOfADeviceMayHaveToBeEqual) {
+  devices_[0].used = {2, 6000, 0};
+  devices_[1].used = {1, 2000, 0};
+  DeviceDemand demand = DemandOf({Asking("main", 1, 2000), Asking("next", 1, 2000)});
+  demand.traits.equal_parts = true;
+  EXPECT_EQ(Choose(demand), On("main", kSecond, 2000) + On("next", kSecond, 2000));
+  demand.containers[0].request.memory = 1000;
+  EXPECT_EQ(Choose(demand), "devices are divided into parts of another size");
+}
+
+TEST_F(DeviceChoiceTest, SeveralDevicesMayHaveToBeWholes) {
+  DeviceDemand demand = DemandOf({Asking("main", 2, 8000)});
+  demand.traits.several_whole = true;
+  EXPECT_EQ(Choose(demand),
+            "a container asks for parts of several devices, which can be had as wholes alone");
+  demand.containers[0].request.cores = 0;
+  EXPECT_EQ(Choose(demand), fmt::format("main: {}=8000:0,{}=8000:0;", kSecond, kFirst));
+}
+
+TEST_F(DeviceChoiceTest, ADeviceWithoutASizeIsCountedByContainers) {
+  for (CandidateDevice& device : devices_) device.capacity = {device.capacity.device, 1, 0, 0};
+  const DeviceDemand demand{.containers = {{.name = "main", .request = {.count = 2}}}};
+  EXPECT_EQ(Choose(demand), fmt::format("main: {}=0:0,{}=0:0;", kSecond, kFirst));
+  devices_[0].used.containers = 1;
+  EXPECT_EQ(Choose(demand), "as many containers as devices may have are on them already");
+}
+
+TEST_F(DeviceChoiceTest, DevicesThatAreNotTogetherAreNone) {
+  DeviceDemand demand = DemandOf({Asking("main", 2, 1000)});
+  demand.policy.together = Together::kOneGroup;
+  devices_[0].group = 1;
+  EXPECT_EQ(Choose(demand), "too few devices belong together");
+  demand.policy.together = Together::kPairs;
+  EXPECT_EQ(Choose(demand), "too few devices belong together");
+  devices_[1].group = 1;
+  EXPECT_EQ(Choose(demand), fmt::format("main: {}=1000:30,{}=1000:30;", kSecond, kFirst));
 }
 
 }  // namespace

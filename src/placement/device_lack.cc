@@ -17,9 +17,12 @@ constexpr std::array kTexts = {
     Misfit{"too few devices are divided in the way that the pod wants", false},
     Misfit{"too few devices are ones that the pod wants by their ids", false},
     Misfit{"devices have less in all than a container asks for", false},
+    Misfit{"a container asks for parts of several devices, which can be had as wholes alone",
+           false},
     Misfit{"it is not known what pods have of the devices", true},
     Misfit{"as many containers as devices may have are on them already", true},
     Misfit{"a container wants devices alone, and others are on them", true},
+    Misfit{"devices are divided into parts of another size", true},
     Misfit{"devices have too little memory left", true},
     Misfit{"devices have too little compute time left", true},
     Misfit{"devices have no slice left that is large enough", true},
@@ -30,6 +33,8 @@ constexpr Misfit kTooFew{"the node has fewer devices than a container asks for",
 constexpr Misfit kTooFewAtOne{"no NUMA node has as many devices as a container wants at one",
                               false};
 constexpr Misfit kNoRoomAtOne{"the devices with room are not at one NUMA node", true};
+constexpr Misfit kTooFewOfOne{"too few devices belong together", false};
+constexpr Misfit kNoRoomOfOne{"the devices with room do not belong together", true};
 
 }  // namespace
 
@@ -40,12 +45,17 @@ Misfit MisfitOf(std::vector<Lack> lacks, size_t count) {
   return kTexts[static_cast<size_t>(*decisive)];
 }
 
-Misfit NumaMisfitOf(std::span<const Lack> lacks, std::span<const int32_t> numas, size_t count) {
-  std::map<int32_t, size_t> at_numa;  // devices that have room, or may have it
-  for (size_t i = 0; i < lacks.size(); ++i) at_numa[numas[i]] += lacks[i] > Lack::kSize ? 1 : 0;
-  const bool passes = std::ranges::any_of(
-      at_numa, [&](const auto& numa_and_devices) { return numa_and_devices.second >= count; });
-  return passes ? kNoRoomAtOne : kTooFewAtOne;
+Misfit ApartMisfitOf(std::span<const Lack> lacks, std::span<const int32_t> groups, size_t count,
+                     Together together) {
+  std::map<int32_t, size_t> of_group;  // devices that have room, or may have it
+  for (size_t i = 0; i < lacks.size(); ++i) of_group[groups[i]] += lacks[i] > Lack::kParts ? 1 : 0;
+  size_t most = 0;  // together
+  for (const auto& [group, devices] : of_group) {
+    const size_t pair = devices < 2 || group < 0 ? 0 : 2;
+    most = together == Together::kPairs ? most + pair : std::max(most, devices);
+  }
+  if (together == Together::kOneNuma) return most >= count ? kNoRoomAtOne : kTooFewAtOne;
+  return most >= count ? kNoRoomOfOne : kTooFewOfOne;
 }
 
 }  // namespace tessera

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "placement/candidate_device.h"
+
 namespace tessera {
 
 // Why a node cannot have a pod. The texts are the same for all nodes that lack the same: they are
@@ -27,11 +29,13 @@ enum class Lack : uint8_t {
   kType,
   kMode,
   kId,
-  kSize,  // it has less in all than is asked for
+  kSize,   // it has less in all than is asked for
+  kParts,  // a part of it is asked for beside others
   // From here on pods that end may change it.
   kUnclear,
   kContainers,
   kAlone,
+  kEqualParts,
   kMemory,
   kCores,
   kSlice,
@@ -42,7 +46,8 @@ enum class Lack : uint8_t {
 // when all that are nearer to having room have it. A node with fewer devices lacks those.
 Misfit MisfitOf(std::vector<Lack> lacks, size_t count);
 
-// Where enough devices lack nothing, but not at one NUMA node. `numas`: of each device.
-Misfit NumaMisfitOf(std::span<const Lack> lacks, std::span<const int32_t> numas, size_t count);
+// Where enough devices lack nothing, but not together. `groups`: of each device (GroupOf).
+Misfit ApartMisfitOf(std::span<const Lack> lacks, std::span<const int32_t> groups, size_t count,
+                     Together together);
 
 }  // namespace tessera

@@ -18,10 +18,21 @@ TEST(DeviceLackTest, WhatIsSaidStandsInTheWayWhateverNearerDevicesGet) {
 
 TEST(DeviceLackTest, PodsThatEndMakeRoomAtANumaNodeThatHasEnoughDevices) {
   using enum Lack;
-  EXPECT_TRUE(
-      NumaMisfitOf(std::vector{kNothing, kMemory, kNothing}, std::vector{0, 0, 1}, 2).passes);
-  EXPECT_FALSE(
-      NumaMisfitOf(std::vector{kNothing, kSize, kNothing}, std::vector{0, 0, 1}, 2).passes);
+  EXPECT_TRUE(ApartMisfitOf(std::vector{kNothing, kMemory, kNothing}, std::vector{0, 0, 1}, 2,
+                            Together::kOneNuma)
+                  .passes);
+  EXPECT_FALSE(ApartMisfitOf(std::vector{kNothing, kSize, kNothing}, std::vector{0, 0, 1}, 2,
+                             Together::kOneNuma)
+                   .passes);
+}
+
+TEST(DeviceLackTest, PodsThatEndMakeRoomInAGroupOrInPairsThatAreThere) {
+  using enum Lack;
+  const std::vector lacks{kNothing, kMemory, kNothing, kMemory, kHealth};
+  EXPECT_TRUE(ApartMisfitOf(lacks, std::vector{0, 0, 1, 1, 2}, 2, Together::kOneGroup).passes);
+  EXPECT_FALSE(ApartMisfitOf(lacks, std::vector{0, 0, 1, 1, 2}, 4, Together::kOneGroup).passes);
+  EXPECT_TRUE(ApartMisfitOf(lacks, std::vector{0, 0, 1, 1, 2}, 4, Together::kPairs).passes);
+  EXPECT_FALSE(ApartMisfitOf(lacks, std::vector{0, 1, 2, 3, 3}, 2, Together::kPairs).passes);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "placement/device_policy.h"
 
 #include <algorithm>
+#include <functional>
 #include <ranges>
 #include <tuple>
 #include <utility>
@@ -91,6 +92,35 @@ Roomy Closest(Roomy devices, size_t count) {
   return ClosestSet(devices, count).Take();
 }
 
+// Those of the first group that has enough; none: no group has.
+Roomy OfOneGroup(Roomy devices, size_t count, Together together) {
+  const auto is_of = [&](int32_t group) {
+    return [=](const RoomyDevice& device) { return GroupOf(*device.device, together) == group; };
+  };
+  const auto has_enough = [&](const RoomyDevice& first) {
+    const auto size = std::ranges::count_if(devices, is_of(GroupOf(*first.device, together)));
+    return size >= static_cast<std::ptrdiff_t>(count);
+  };
+  const auto first = std::ranges::find_if(devices, has_enough);
+  if (first == devices.end()) return {};
+  std::erase_if(devices, std::not_fn(is_of(GroupOf(*first->device, together))));
+  return devices;
+}
+
+// Each with the other one of its group; who is alone is left out.
+Roomy Pairs(const Roomy& devices) {
+  Roomy pairs;
+  for (auto one = devices.begin(); one != devices.end(); ++one) {
+    const auto other = std::find_if(one + 1, devices.end(), [&](const RoomyDevice& device) {
+      return device.device->group == one->device->group && device.place != one->place;
+    });
+    if (other == devices.end() || one->device->group < 0) continue;
+    pairs.push_back(*one);
+    pairs.push_back(*other);
+  }
+  return pairs;
+}
+
 Roomy First(Roomy devices, size_t count) {
   devices.resize(count);
   return devices;
@@ -125,20 +155,14 @@ std::optional<Roomy> PickDevices(const DevicePolicy& policy, size_t count, Roomy
   std::ranges::sort(devices, [&](const RoomyDevice& a, const RoomyDevice& b) {
     return GoesBefore(policy, a, b);
   });
-  if (policy.one_numa) {
-    const auto has_enough = [&](const RoomyDevice& first) {
-      return std::ranges::count(devices, first.device->numa, [](const RoomyDevice& device) {
-               return device.device->numa;
-             }) >= static_cast<std::ptrdiff_t>(count);
-    };
-    const auto first = std::ranges::find_if(devices, has_enough);
-    if (first == devices.end()) return std::nullopt;
-    std::erase_if(devices, [numa = first->device->numa](const RoomyDevice& device) {
-      return device.device->numa != numa;
-    });
+  if (policy.together == Together::kPairs) {
+    devices = Pairs(devices);
+  } else if (policy.together != Together::kAnywhere) {
+    devices = OfOneGroup(std::move(devices), count, policy.together);
   }
   if (devices.size() < count) return std::nullopt;
-  if (policy.closest && devices.size() > count) return Closest(std::move(devices), count);
+  const bool closest = policy.closest || (policy.several_closest && count > 1);
+  if (closest && devices.size() > count) return Closest(std::move(devices), count);
   return First(std::move(devices), count);
 }
 

@@ -45,17 +45,18 @@ struct DevicePolicy {
   std::vector<DeviceOrder> keys{EmptiestFirst, HighestNumaFirst};
   // Only devices that no other container has at that time. Others may come to them later.
   bool alone = false;
-  // All of a container's devices at one NUMA node: the first that has enough, as the order begins
-  // there.
-  bool one_numa = false;
+  // At one NUMA node, or of one group: the first that has enough, as the order begins there.
+  Together together = Together::kAnywhere;
   // A container's devices are those that are closest to each other, a single one that which is
   // farthest from the others; of equals those that go first.
   bool closest = false;
+  // The same of several alone.
+  bool several_closest = false;
   bool operator==(const DevicePolicy&) const = default;
 };
 
-// The best of them, in order. Nothing where there are not so many; with `one_numa`, at one NUMA
-// node. A device may be there several times, as something of which several can be had.
+// The best of them, in order. Nothing where there are not so many; or not so many
+// together. A device may be there several times, as something of which several can be had.
 std::optional<std::vector<RoomyDevice>> PickDevices(const DevicePolicy& policy, size_t count,
                                                     std::vector<RoomyDevice> devices);
 

@@ -60,7 +60,8 @@ TEST_F(DevicePolicyTest, OfEqualDevicesTheHighestIndexGoesFirstThenTheLastPlace)
 
 TEST_F(DevicePolicyTest, AtOneNumaNodeTheFirstThatHasEnoughServes) {
   Put({1, 5, 6, 2}, {2, 1, 1, 0});
-  const DevicePolicy policy{.keys = {HighestNumaFirst, EmptiestFirst}, .one_numa = true};
+  const DevicePolicy policy{.keys = {HighestNumaFirst, EmptiestFirst},
+                            .together = Together::kOneNuma};
   EXPECT_EQ(Pick(policy, 1), "0");
   EXPECT_EQ(Pick(policy, 2), "12");
   EXPECT_EQ(Pick(policy, 3), "none");
@@ -92,6 +93,33 @@ TEST_F(DevicePolicyTest, OfTooManySetsThoseOfTheFirstDevicesAreLookedAt) {
   devices_[63].closeness.assign(64, 5);
   devices_[62].closeness.assign(64, 9);
   EXPECT_EQ(Pick({.closest = true}, 8).substr(0, 4), "6362");
+}
+
+TEST_F(DevicePolicyTest, OfOneGroupTheFirstThatHasEnoughServes) {
+  Put({1, 5, 6, 2});
+  devices_[1].group = devices_[2].group = 4;
+  const DevicePolicy policy{.together = Together::kOneGroup};
+  EXPECT_EQ(Pick(policy, 2), "03");  // those of none
+  devices_[0].group = 5;
+  EXPECT_EQ(Pick(policy, 2), "12");
+  EXPECT_EQ(Pick(policy, 3), "none");
+}
+
+TEST_F(DevicePolicyTest, PairsAreTakenWhole) {
+  Put({1, 2, 3, 4, 5});
+  for (size_t i = 0; i < devices_.size(); ++i) devices_[i].group = static_cast<int32_t>(i % 3);
+  const DevicePolicy policy{.together = Together::kPairs};
+  EXPECT_EQ(Pick(policy, 2), "03");
+  EXPECT_EQ(Pick(policy, 4), "0314");
+  EXPECT_EQ(Pick(policy, 5), "none");
+}
+
+TEST_F(DevicePolicyTest, SeveralAloneAreTheClosestWhereThatIsWanted) {
+  Put({0, 1, 2});
+  Connect({{0, 1, 1}, {1, 0, 9}, {1, 9, 0}});
+  const DevicePolicy policy{.several_closest = true};
+  EXPECT_EQ(Pick(policy, 1), "0");
+  EXPECT_EQ(Pick(policy, 2), "12");
 }
 
 }  // namespace

@@ -95,9 +95,55 @@ Status CheckMemory(const kube::Container& container, const RequestRules& rules) 
                         .unit = factor == 1
                                     ? "how many MiB of each device"
                                     : fmt::format("how many times {} MiB of each device", factor),
-                        .most = kMostAsked / factor};
+                        .most = (rules.sizes.empty() ? kMostAsked : rules.most_memory) / factor};
   if (!HasLargeUnit(*text)) return CheckAmount(container, measure);
   return NotMeant(container, measure, *text, " without a unit" + InMib(*text, factor));
+}
+
+Status CheckCores(const kube::Container& container, const RequestRules& rules, int64_t count) {
+  Measure measure{.resource = rules.cores_name,
+                  .unit = "a percentage of each device's compute time",
+                  .most = 100};
+  if (!rules.cores_need.empty() && IsAsked(container, rules.cores_name)) {
+    return Fail(Reason::kInvalid,
+                "container {} asks for {}, which needs {}: add that, or leave it out",
+                Brief(container.name), rules.cores_name, rules.cores_need);
+  }
+  if (!rules.several_cores || count <= 1) return CheckAmount(container, measure);
+  const std::string* text = In(container.limits, rules.cores_name);
+  const int64_t all = count * measure.most;
+  if (text == nullptr || WholeQuantity(*text) == all) return {};
+  return Fail(
+      Reason::kInvalid,
+      "container {} asks for {} of {} and for {} devices, which it has all the compute time "
+      "of: write {}, or leave it out",
+      Brief(container.name), Brief(*text), rules.cores_name, count, all);
+}
+
+// Devices that go together, and that are handed out as wholes.
+Status CheckSeveral(const kube::Container& container, const RequestRules& rules, int64_t count) {
+  if (count % rules.count_step != 0) {
+    return Fail(Reason::kInvalid,
+                "container {} asks for {} of {}, which go together by {}: write a multiple of that",
+                Brief(container.name), count, rules.count_name, rules.count_step);
+  }
+  if (!rules.several_whole || rules.sizes.empty() || count <= 1) return {};
+  const std::string* text = In(container.limits, rules.memory_name);
+  const auto memory = text == nullptr ? 0 : WholeQuantity(*text).value_or(0);
+  const int64_t factor = std::max(rules.memory_factor, 1);
+  if (memory == 0 || SizeFor(memory * factor, rules) == rules.sizes.back()) return {};
+  return Fail(Reason::kInvalid,
+              "container {} asks for {} of {} and for a part of each by {}: several can be had as "
+              "wholes alone; ask for one, or leave out the part",
+              Brief(container.name), count, rules.count_name, rules.memory_name);
+}
+
+// The first that a container asks for of those that the rules name; empty: none.
+std::string FirstAskedOf(const kube::Container& container, const RequestRules& rules) {
+  for (std::string& name : ResourcesOf(rules)) {
+    if (IsAsked(container, name)) return std::move(name);
+  }
+  return "";
 }
 
 Status CheckContradictions(const kube::Container& container, const RequestRules& rules) {
@@ -129,6 +175,27 @@ bool AsksForAny(const kube::Container& container, const RequestRules& rules) {
                              [&](const std::string& name) { return IsAsked(container, name); });
 }
 
+Result<std::optional<size_t>> RulesAskedBy(std::span<const kube::Container* const> containers,
+                                           std::span<const RequestRules* const> rules) {
+  std::optional<size_t> found;
+  std::string first;  // in words
+  for (size_t i = 0; i < rules.size(); ++i) {
+    for (const kube::Container* container : containers) {
+      const std::string resource = FirstAskedOf(*container, *rules[i]);
+      if (resource.empty()) continue;
+      if (found) {
+        return Fail(Reason::kInvalid,
+                    "{}, and container {} for {}: no node has devices of both; make a pod for each",
+                    first, Brief(container->name), resource);
+      }
+      found = i;
+      first = fmt::format("container {} asks for {}", Brief(container->name), resource);
+      break;
+    }
+  }
+  return found;
+}
+
 Status CheckRequest(const kube::Container& container, const RequestRules& rules) {
   for (const std::string& resource : ResourcesOf(rules)) TRY(CheckBoth(container, resource));
   TRY(CheckAmount(container, {.resource = rules.count_name, .unit = "how many devices"}));
@@ -136,9 +203,11 @@ Status CheckRequest(const kube::Container& container, const RequestRules& rules)
   TRY(CheckAmount(container, {.resource = rules.percentage_name,
                               .unit = "a percentage of each device's memory",
                               .most = 100}));
-  TRY(CheckAmount(container, {.resource = rules.cores_name,
-                              .unit = "a percentage of each device's compute time",
-                              .most = 100}));
+  const std::string* text = In(container.limits, rules.count_name);
+  const int64_t said = text == nullptr ? 0 : WholeQuantity(*text).value_or(0);
+  const int64_t count = said == 1 ? rules.count_step : said;
+  TRY(CheckCores(container, rules, count));
+  TRY(CheckSeveral(container, rules, count));
   return CheckContradictions(container, rules);
 }
 

@@ -3,6 +3,8 @@
 // its resource, and never taken for nothing, or for all of a device. Pure; any thread.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,14 @@ std::vector<std::string> ResourcesOf(const RequestRules& rules);
 // none.
 bool AsksForAny(const kube::Container& container, const RequestRules& rules);
 
+// By which of several rules, each of other devices, containers ask: its place. Nothing where they
+// ask for nothing. kInvalid where they ask by two: no node has devices of both.
+Result<std::optional<size_t>> RulesAskedBy(std::span<const kube::Container* const> containers,
+                                           std::span<const RequestRules* const> rules);
+
 // kInvalid with what to write instead: no whole number of what the resource counts, percentages
-// over 100, limits and requests that differ, a size of no device, or two sizes.
+// over 100, limits and requests that differ, a size of no device, two sizes, or what the rules do
+// not have together.
 Status CheckRequest(const kube::Container& container, const RequestRules& rules);
 
 }  // namespace tessera

@@ -105,5 +105,63 @@ TEST(AsksForAny, AnAmountThatCannotBeMeantIsAsked) {
   EXPECT_TRUE(AsksForAny({.name = "c", .requests = {{"a.io/gpu", "-1"}}}, SomeRules()));
 }
 
+TEST(CheckRequest, DevicesThatGoTogetherAreAskedForByMultiples) {
+  RequestRules rules = SomeRules();
+  rules.count_step = 2;
+  EXPECT_EQ(AmountError({{"a.io/gpu", "1"}}, rules), "");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "4"}}, rules), "");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "5"}}, rules),
+            "container c asks for 5 of a.io/gpu, which go together by 2: write a multiple of that");
+}
+
+TEST(CheckRequest, SeveralDevicesWithSizesAreWholes) {
+  RequestRules rules = SomeRules(10);
+  rules.sizes = {100, 200};
+  rules.most_memory = 250;
+  rules.several_whole = true;
+  EXPECT_EQ(AmountError({{"a.io/gpu", "1"}, {"a.io/mem", "1"}}, rules), "");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "2"}, {"a.io/mem", "11"}}, rules), "");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "2"}}, rules), "");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "2"}, {"a.io/mem", "10"}}, rules),
+            "container c asks for 2 of a.io/gpu and for a part of each by a.io/mem: several can be "
+            "had as wholes alone; ask for one, or leave out the part");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "1"}, {"a.io/mem", "26"}}, rules),
+            "container c asks for 26 of a.io/mem: write how many times 10 MiB of each device, a "
+            "whole number from 0 to 25");
+}
+
+TEST(CheckRequest, CoresAreThoseThatTheRulesHave) {
+  RequestRules rules = SomeRules();
+  rules.several_cores = true;
+  EXPECT_EQ(AmountError({{"a.io/gpu", "1"}, {"a.io/cores", "30"}}, rules), "");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "3"}, {"a.io/cores", "300"}}, rules), "");
+  EXPECT_EQ(AmountError({{"a.io/gpu", "3"}, {"a.io/cores", "30"}}, rules),
+            "container c asks for 30 of a.io/cores and for 3 devices, which it has all the compute "
+            "time of: write 300, or leave it out");
+  rules.cores_need = "a word";
+  EXPECT_EQ(AmountError({{"a.io/gpu", "1"}, {"a.io/cores", "30"}}, rules),
+            "container c asks for a.io/cores, which needs a word: add that, or leave it out");
+}
+
+TEST(RulesAskedBy, AreThoseOfTheOnlyDevicesThatContainersAskFor) {
+  const RequestRules one{.count_name = "a.io/gpu", .memory_name = "a.io/mem"};
+  const RequestRules other{.count_name = "b.io/gpu"};
+  const std::vector<const RequestRules*> rules{&one, &other};
+  const auto asked = [&](const std::vector<kube::Container>& containers) {
+    std::vector<const kube::Container*> all;
+    for (const kube::Container& container : containers) all.push_back(&container);
+    return RulesAskedBy(all, rules);
+  };
+  const kube::Container none{.name = "none", .limits = {{"a.io/gpu", "0"}}};
+  const kube::Container memory{.name = "m", .limits = {{"a.io/mem", "1Q"}}};
+  const kube::Container second{.name = "s", .requests = {{"b.io/gpu", "1"}}};
+  EXPECT_EQ(asked({none}).value(), std::nullopt);
+  EXPECT_EQ(asked({none, second, second}).value(), 1U);
+  EXPECT_EQ(asked({memory}).value(), 0U);
+  EXPECT_EQ(asked({second, memory}).error().message,
+            "container m asks for a.io/mem, and container s for b.io/gpu: no node has devices of "
+            "both; make a pod for each");
+}
+
 }  // namespace
 }  // namespace tessera

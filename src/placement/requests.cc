@@ -47,6 +47,15 @@ Result<int32_t> MemoryOf(const kube::Container& container, const RequestRules& r
   return static_cast<int32_t>(*memory * factor);
 }
 
+Result<int32_t> MemoryInSizes(const kube::Container& container, const RequestRules& rules) {
+  const int32_t asked = TRY(MemoryOf(container, rules));
+  if (asked == 0 || rules.sizes.empty()) return asked;
+  if (const auto size = SizeFor(asked, rules)) return *size;
+  return Fail(Reason::kInvalid,
+              "container {} asks for {} MiB by {}, and no device has more than {}",
+              Brief(container.name), asked, rules.memory_name, rules.most_memory);
+}
+
 int32_t Percent(int64_t number) {
   return static_cast<int32_t>(std::clamp<int64_t>(number, 0, 100));
 }
@@ -69,6 +78,12 @@ Status CheckPart(const Fraction& part, const Request& request, const DeviceCapac
 
 }  // namespace
 
+std::optional<int32_t> SizeFor(int64_t memory, const RequestRules& rules) {
+  if (memory > std::max(rules.most_memory, rules.sizes.back())) return std::nullopt;
+  const auto size = std::ranges::lower_bound(rules.sizes, memory);
+  return size == rules.sizes.end() ? rules.sizes.back() : *size;
+}
+
 int32_t Request::MemoryOn(int32_t total) const {
   if (memory > 0) return memory;
   return static_cast<int32_t>(int64_t{total} * percentage / 100);
@@ -80,15 +95,17 @@ Result<std::optional<Request>> Resolve(const kube::Container& container,
   if (!count || *count <= 0) return std::nullopt;
   if (*count > kMostOfInt32) return NotBelowLimit(container, rules.count_name);
   Request request;
-  request.count = static_cast<int32_t>(*count);
-  request.memory = TRY(MemoryOf(container, rules));
+  request.count = static_cast<int32_t>(*count == 1 ? rules.count_step : *count);
+  request.memory = TRY(MemoryInSizes(container, rules));
   request.percentage = Percent(NumberAskedFor(container, rules.percentage_name).value_or(0));
-  if (request.memory == 0 && request.percentage == 0) {
+  const bool has_sizes = !rules.memory_name.empty() || !rules.percentage_name.empty();
+  if (has_sizes && !request.HasSize()) {
     request.memory = std::max(rules.default_memory, 0);
     if (request.memory == 0) request.percentage = 100;
   }
   request.cores =
       Percent(NumberAskedFor(container, rules.cores_name).value_or(rules.default_cores));
+  if (rules.several_cores && request.count > 1) request.cores = kAllCores;
   return request;
 }
 

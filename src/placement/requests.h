@@ -24,22 +24,41 @@ struct RequestRules {
   int32_t default_memory = 0;  // MiB; 0: all of the device
   int32_t default_cores = 0;   // percent; 0: no limit
   int32_t memory_factor = 1;   // what a request for memory counts
+
+  // MiB in which memory can be had, ascending; the last is all of a device. A request gets the next
+  // larger one, and one for up to `most_memory` the last. Empty: memory can be had in any size.
+  std::vector<int32_t> sizes{};
+  int32_t most_memory = 0;
+  // Devices can be had in multiples of so many. One is taken for so many.
+  int32_t count_step = 1;
+  // Who asks for several devices has all of each.
+  bool several_whole = false;
+  // Who asks for several devices has all of their time: of cores, 100 times as many.
+  bool several_cores = false;
+  // What a pod must say to have cores by percent, in words; empty: nothing.
+  std::string cores_need{};
 };
+
+// The size in which so much memory can be had, by rules that have sizes. Nothing where it is more
+// than `most_memory`.
+std::optional<int32_t> SizeFor(int64_t memory, const RequestRules& rules);
 
 // Of one container, for each of its devices.
 struct Request {
   int32_t count = 0;       // devices
   int32_t memory = 0;      // MiB; 0: by percentage
-  int32_t percentage = 0;  // 1 to 100; 0: not said, and memory is
+  int32_t percentage = 0;  // 1 to 100; 0: not said, and memory is, unless there is no size
   int32_t cores = 0;       // 0 to 100 percent; 0: no limit
   bool operator==(const Request&) const = default;
 
+  // Whether it is for so much memory: of devices without a resource for memory it is not.
+  bool HasSize() const { return memory > 0 || percentage > 0; }
   // In MiB, on a device with so much. The fraction is cut off.
   int32_t MemoryOn(int32_t total) const;
 };
 
 // A limit counts before a request. Nothing for a container that asks for no device. kInvalid for
-// one whose memory or count is not a number below 2^31.
+// one whose memory or count is not a number below 2^31, or has no size (SizeFor).
 Result<std::optional<Request>> Resolve(const kube::Container& container, const RequestRules& rules);
 
 // A device as it can be asked for: what a scheduler is told of it and what is granted of it at most

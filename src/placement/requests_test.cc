@@ -238,5 +238,36 @@ TEST(LessThanAsked, IsNothingWhereItIsAll) {
             "");
 }
 
+TEST(Resolve, MemoryIsThatOfTheNextSize) {
+  RequestRules rules = Rules();
+  rules.sizes = {1000, 4000};
+  rules.most_memory = 5000;
+  const auto memory = [&](const char* asked) {
+    return Resolved({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", asked}}, rules)->memory;
+  };
+  EXPECT_EQ(memory("1"), 1000);
+  EXPECT_EQ(memory("1000"), 1000);
+  EXPECT_EQ(memory("1001"), 4000);
+  EXPECT_EQ(memory("5000"), 4000);
+  EXPECT_EQ(Resolved({{"nvidia.com/gpu", "1"}}, rules)->percentage, 100);
+  EXPECT_EQ(ResolveError({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "5001"}}, rules),
+            "container app asks for 5001 MiB by nvidia.com/gpumem, and no device has more than "
+            "5000");
+}
+
+TEST(Resolve, WithoutAResourceForMemoryThereIsNoSize) {
+  const RequestRules rules{.count_name = "nvidia.com/gpu", .default_memory = 1000};
+  EXPECT_EQ(Resolved({{"nvidia.com/gpu", "3"}}, rules), (Request{.count = 3}));
+  EXPECT_FALSE(Resolved({{"nvidia.com/gpu", "3"}}, rules)->HasSize());
+}
+
+TEST(Resolve, SeveralDevicesAreAsTheRulesHaveThem) {
+  RequestRules rules = Rules();
+  rules.count_step = 2;
+  rules.several_cores = true;
+  const auto asked = Resolved({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpucores", "30"}}, rules);
+  EXPECT_EQ(asked, (Request{.count = 2, .percentage = 100, .cores = 100}));
+}
+
 }  // namespace
 }  // namespace tessera

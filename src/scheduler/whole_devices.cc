@@ -22,7 +22,8 @@ int64_t WholeDevicesOf(const kube::ClusterNode& node, const hami::Vendor& vendor
 bool AsksForAnyWhole(const DeviceDemand& demand) {
   const DeviceSelector& wanted = demand.selector;
   const bool any = wanted.modes.empty() && wanted.types.empty() && wanted.no_types.empty() &&
-                   wanted.ids.empty() && wanted.no_ids.empty() && !demand.policy.one_numa;
+                   wanted.ids.empty() && wanted.no_ids.empty() &&
+                   demand.policy.together == Together::kAnywhere;
   return any && std::ranges::all_of(demand.containers, [](const AskingContainer& container) {
            const Request& request = container.request;
            return request.memory == 0 && request.percentage == 100 &&

@@ -38,8 +38,8 @@ TEST(WholeDevicesTest, APodCanHaveThemThatWantsAllOfAnyDevice) {
   EXPECT_FALSE(asks(whole, {.types = {"A100"}}));
   EXPECT_FALSE(asks(whole, {.no_ids = {"GPU-1"}}));
   EXPECT_FALSE(asks(whole, {.modes = "mig"}));
-  EXPECT_FALSE(AsksForAnyWhole(
-      {.containers = {{.name = "a", .request = whole}}, .policy = {.one_numa = true}}));
+  EXPECT_FALSE(AsksForAnyWhole({.containers = {{.name = "a", .request = whole}},
+                                .policy = {.together = Together::kOneNuma}}));
   EXPECT_FALSE(AsksForAnyWhole(
       {.containers = {{.name = "a", .request = whole}, {.name = "b", .request = {.memory = 1}}}}));
 }
