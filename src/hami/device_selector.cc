@@ -15,8 +15,10 @@ std::vector<std::string> ListIn(std::string_view text) {
 }
 
 DeviceSelector SelectorOf(const kube::Pod& pod, const Vendor& vendor) {
-  return {.family = std::string(vendor.word),
-          .modes = std::string(Trim(pod.Annotation(kUseMode))),
+  std::string_view modes = Trim(pod.Annotation(vendor.use_mode));
+  if (!vendor.usual_mode.empty() && modes != kModeCore) modes = vendor.usual_mode;
+  return {.family = std::string(vendor.family),
+          .modes = std::string(modes),
           .types = ListIn(pod.Annotation(vendor.use_type)),
           .no_types = ListIn(pod.Annotation(vendor.no_use_type)),
           .ids = ListIn(pod.Annotation(vendor.use_id)),

@@ -15,6 +15,10 @@ inline constexpr std::string_view kNodeCordon = "hami.io/device-cordon";
 // Annotations of a pod that the scheduler and the node write.
 inline constexpr std::string_view kPodNode = "hami.io/vgpu-node";  // a label as well
 inline constexpr std::string_view kPodTime = "hami.io/vgpu-time";  // unix seconds
+// Likewise by a plugin of AMD's: which compute units each of its devices was given.
+inline constexpr std::string_view kPodCuAllocated = "hami.io/amd-cu-allocated";
+// What the keys of Ascend's devices begin with (Vendor::pod_devices_json).
+inline constexpr std::string_view kPodAscendDevices = "huawei.com/Ascend";
 inline constexpr std::string_view kPodMigAllocations = "hami.io/vgpu-mig-allocations";
 inline constexpr std::string_view kPodBindPhase = "hami.io/bind-phase";
 inline constexpr std::string_view kPodBindTime = "hami.io/bind-time";  // unix seconds
@@ -41,6 +45,7 @@ inline constexpr std::string_view kSchedulerRoleLabel = "hami.io/scheduler-role"
 inline constexpr std::string_view kModeCore = "hami-core";
 inline constexpr std::string_view kModeMig = "mig";
 inline constexpr std::string_view kModeMps = "mps";
+inline constexpr std::string_view kModeTemplate = "template";
 
 // Environment of a container. The first one ends with the number of the device, from 0.
 inline constexpr std::string_view kEnvMemoryLimit = "CUDA_DEVICE_MEMORY_LIMIT_";

@@ -2,6 +2,8 @@
 #include "hami/node_devices.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,6 +14,28 @@
 
 namespace tessera::hami {
 namespace {
+
+// The group of each device, as numbers; -1: none.
+std::vector<int32_t> GroupsOf(std::span<const RegisteredDevice> devices, const Vendor& vendor) {
+  std::map<std::string_view, int32_t> numbers;
+  std::vector<int32_t> groups;
+  for (const RegisteredDevice& device : devices) {
+    const auto named = device.custom.find(vendor.group_key);
+    const auto condition = device.custom.find(vendor.group_if_key);
+    const bool counts = vendor.group_if_key.empty() || (condition != device.custom.end() &&
+                                                        condition->second == vendor.group_if_value);
+    int32_t group = -1;
+    if (vendor.together == Together::kPairs) {
+      group = static_cast<int32_t>(device.index / 2);
+    } else if (!vendor.group_key.empty() && counts) {
+      const std::string_view name =
+          named == device.custom.end() ? std::string_view() : std::string_view(named->second);
+      group = numbers.emplace(name, static_cast<int32_t>(numbers.size())).first->second;
+    }
+    groups.push_back(group);
+  }
+  return groups;
+}
 
 CandidateDevice CandidateOf(RegisteredDevice device) {
   CandidateDevice candidate{.capacity = {.device = std::move(device.id),
@@ -29,6 +53,15 @@ CandidateDevice CandidateOf(RegisteredDevice device) {
     if (candidate.profiles.empty()) candidate.profiles.emplace_back();
   }
   return candidate;
+}
+
+// Those of a group are closer to each other than to the rest.
+void AddGroupCloseness(std::vector<CandidateDevice>& devices) {
+  for (CandidateDevice& device : devices) {
+    for (const CandidateDevice& other : devices) {
+      device.closeness.push_back(device.group == other.group ? 1 : 0);
+    }
+  }
 }
 
 void AddCloseness(std::string_view text, const Vendor& vendor,
@@ -52,9 +85,20 @@ Result<std::vector<CandidateDevice>> NodeDevicesOf(const kube::Texts& annotation
   std::vector<CandidateDevice> devices;
   const auto registered = annotations.find(vendor.node_register);
   if (registered == annotations.end()) return devices;
-  for (RegisteredDevice& device : TRY(DecodeRegister(registered->second, vendor))) {
-    devices.push_back(CandidateOf(std::move(device)));
+  const bool json = vendor.node_register_format == Vendor::Register::kJson;
+  auto read = json ? TRY(DecodeRegister(registered->second, vendor))
+                   : TRY(DecodeOldRegister(registered->second, vendor));
+  const std::vector<int32_t> groups = GroupsOf(read, vendor);
+  for (size_t i = 0; i < read.size(); ++i) {
+    devices.push_back(CandidateOf(std::move(read[i])));
+    devices.back().group = groups[i];
   }
+  if (!vendor.node_mode.empty()) {
+    const auto mode = annotations.find(vendor.node_mode);
+    const bool core = mode != annotations.end() && mode->second == "true";
+    for (CandidateDevice& device : devices) device.mode = core ? kModeCore : kModeTemplate;
+  }
+  if (vendor.several_closest) AddGroupCloseness(devices);
   const auto scores = annotations.find(vendor.node_score);
   if (scores != annotations.end()) AddCloseness(scores->second, vendor, devices);
   return devices;

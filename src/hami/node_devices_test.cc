@@ -63,5 +63,57 @@ TEST(NodeDevicesTest, ARegistrationThatCannotBeReadIsNoList) {
   EXPECT_TRUE(NodeDevicesOf({}, kNvidia)->empty());
 }
 
+TEST(NodeDevicesTest, AVendorsRegisterMayBeText) {
+  Vendor vendor{.node_register = "a.io/register", .node_register_format = Vendor::Register::kText};
+  const auto devices =
+      NodeDevicesOf({{"a.io/register", "d0,4,65536,100,DCU,1,true,7,hami-core:"}}, vendor);
+  ASSERT_TRUE(devices) << devices.error().message;
+  EXPECT_EQ(devices->front().capacity, (DeviceCapacity{"d0", 4, 65536, 100}));
+  EXPECT_EQ(devices->front().index, 7U);
+  EXPECT_FALSE(NodeDevicesOf({{"a.io/register", "[]"}}, vendor));
+}
+
+TEST(NodeDevicesTest, GroupsAreByWhatThePluginAdds) {
+  constexpr char kThree[] =
+      R"([{"id":"a","custominfo":{"card":7,"how":"die"}},{"id":"b","custominfo":{"card":"x",)"
+      R"("how":"die"}},{"id":"c","custominfo":{"card":7,"how":"die","more":{}}},{"id":"d"}])";
+  const auto groups = [&](const Vendor& vendor) {
+    std::vector<int32_t> all;
+    const auto devices = NodeDevicesOf({{"r", kThree}}, vendor);
+    for (const CandidateDevice& device : *devices) all.push_back(device.group);
+    return all;
+  };
+  EXPECT_EQ(groups({.node_register = "r"}), (std::vector<int32_t>{-1, -1, -1, -1}));
+  EXPECT_EQ(groups({.node_register = "r", .group_key = "card"}),
+            (std::vector<int32_t>{0, 1, 0, 2}));
+  EXPECT_EQ(groups({.node_register = "r",
+                    .group_key = "card",
+                    .group_if_key = "how",
+                    .group_if_value = "die"}),
+            (std::vector<int32_t>{0, 1, 0, -1}));
+  const auto close = NodeDevicesOf(
+      {{"r", kThree}}, {.node_register = "r", .several_closest = true, .group_key = "card"});
+  EXPECT_EQ(close->front().closeness, (std::vector<int64_t>{1, 0, 1, 0}));
+}
+
+TEST(NodeDevicesTest, PairsAreByIndex) {
+  const auto devices =
+      NodeDevicesOf({{"r", R"([{"id":"a","index":3},{"id":"b","index":2},{"id":"c"}])"}},
+                    {.node_register = "r", .together = Together::kPairs});
+  EXPECT_EQ(devices->at(0).group, 1);
+  EXPECT_EQ(devices->at(1).group, 1);
+  EXPECT_EQ(devices->at(2).group, 0);
+}
+
+TEST(NodeDevicesTest, TheModeMayBeTheNodes) {
+  const Vendor vendor{.node_register = "r", .node_mode = "m"};
+  const auto mode = [&](const kube::Texts& annotations) {
+    return NodeDevicesOf(annotations, vendor)->front().mode;
+  };
+  EXPECT_EQ(mode({{"r", R"([{"id":"a"}])"}}), "template");
+  EXPECT_EQ(mode({{"r", R"([{"id":"a"}])"}, {"m", "false"}}), "template");
+  EXPECT_EQ(mode({{"r", R"([{"id":"a"}])"}, {"m", "true"}}), "hami-core");
+}
+
 }  // namespace
 }  // namespace tessera::hami

@@ -57,6 +57,11 @@ json::Object DeviceJson(const RegisteredDevice& device) {
   if (!device.mig_profiles.empty()) object["migProfiles"] = ProfilesJson(device.mig_profiles);
   if (device.health) object["health"] = true;
   text("devicevendor", device.vendor);
+  if (!device.custom.empty()) {
+    json::Object custom;
+    for (const auto& [key, value] : device.custom) custom[key] = value;
+    object["custominfo"] = std::move(custom);
+  }
   return object;
 }
 
@@ -81,6 +86,19 @@ Result<MigProfile> ReadProfile(const json::Value& value) {
   return profile;
 }
 
+// Its members are the vendor's own business: others are passed over.
+void ReadCustom(const json::Object& device, RegisteredDevice& read) {
+  const json::Object* custom = json::GetObject(device, "custominfo");
+  if (custom == nullptr) return;
+  for (const auto& member : *custom) {
+    if (const auto number = json::GetInt(*custom, member.key())) {
+      read.custom.emplace(member.key(), fmt::format("{}", *number));
+    } else if (auto text = json::GetString(*custom, member.key())) {
+      read.custom.emplace(member.key(), *std::move(text));
+    }
+  }
+}
+
 Result<RegisteredDevice> ReadDevice(const json::Value& value) {
   const json::Object& object = *TRY(AsObject(value));
   RegisteredDevice device;
@@ -97,6 +115,7 @@ Result<RegisteredDevice> ReadDevice(const json::Value& value) {
   }
   TRY(ReadMember(object, "health", device.health));
   TRY(ReadMember(object, "devicevendor", device.vendor));
+  ReadCustom(object, device);
   return device;
 }
 

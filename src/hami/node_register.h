@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct RegisteredDevice {
   std::vector<MigProfile> mig_profiles{};
   bool health = false;
   std::string vendor{};  // NVIDIA's are registered without
+  // What some vendors' plugins add (custominfo): texts and whole numbers, as texts.
+  std::map<std::string, std::string, std::less<>> custom{};
   bool operator==(const RegisteredDevice&) const = default;
 };
 

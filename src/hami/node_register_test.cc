@@ -242,5 +242,15 @@ TEST(TypeName, BeginsWithTheVendorOnce) {
   EXPECT_EQ(TypeName(kNvidia, "NVIDIA A30"), "NVIDIA A30");
 }
 
+TEST(NodeRegister, WhatAPluginAddsIsReadWhereItIsTextOrANumber) {
+  const auto devices = DecodeRegister(
+      R"([{"id":"a","custominfo":{"NetworkID":1,"how":"die","list":[]}},{"custominfo":7}])");
+  ASSERT_TRUE(devices) << devices.error().message;
+  using Custom = std::map<std::string, std::string, std::less<>>;
+  EXPECT_EQ(devices->front().custom, (Custom{{"NetworkID", "1"}, {"how", "die"}}));
+  EXPECT_EQ(devices->back().custom, Custom{});
+  EXPECT_EQ(DecodeRegister(EncodeRegister(*devices)), *devices);
+}
+
 }  // namespace
 }  // namespace tessera::hami

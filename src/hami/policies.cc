@@ -79,8 +79,8 @@ DevicePolicy DevicePolicyOf(std::string_view names, bool numa_bind) {
           .closest = Has(list, kTopology)};
 }
 
-bool WantsOneNuma(const kube::Pod& pod) {
-  return ParseBool(pod.Annotation(kNumaBind)).value_or(false);
+bool WantsOneNuma(const kube::Pod& pod, const Vendor& vendor) {
+  return ParseBool(pod.Annotation(vendor.numa_bind)).value_or(false);
 }
 
 Result<ScoreWeights> ScoreWeightsOf(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "hami/vendor.h"
 #include "kube/objects/pod.h"
 #include "placement/device_policy.h"
 
@@ -22,8 +23,8 @@ inline constexpr std::array<std::string_view, 3> kChainedPolicies = {"binpack", 
 // container are to be at one NUMA node.
 DevicePolicy DevicePolicyOf(std::string_view names, bool numa_bind);
 
-// kNumaBind; what cannot be read is none.
-bool WantsOneNuma(const kube::Pod& pod);
+// Vendor::numa_bind; what cannot be read is none.
+bool WantsOneNuma(const kube::Pod& pod, const Vendor& vendor);
 
 // "slot=1,core=1,memory=3". kInvalid where it is not so, one is below zero or missing, or none is
 // above.

@@ -132,11 +132,11 @@ TEST(PoliciesTest, WhereHamiErrsTheChoiceIsAnother) {
 
 TEST(PoliciesTest, OneNumaNodeIsWantedByWhatGoReadsAsTrue) {
   kube::Pod pod;
-  EXPECT_FALSE(WantsOneNuma(pod));
+  EXPECT_FALSE(WantsOneNuma(pod, kNvidia));
   pod.annotations[std::string(kNumaBind)] = "T";
-  EXPECT_TRUE(WantsOneNuma(pod));
+  EXPECT_TRUE(WantsOneNuma(pod, kNvidia));
   pod.annotations[std::string(kNumaBind)] = "yes";
-  EXPECT_FALSE(WantsOneNuma(pod));
+  EXPECT_FALSE(WantsOneNuma(pod, kNvidia));
 }
 
 TEST(PoliciesTest, WeightsAreThreeNumbersInAnyOrder) {

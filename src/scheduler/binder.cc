@@ -56,7 +56,7 @@ void Binder::ReadUnseen(const WorkPtr& work, const Error& unseen) {
 }
 
 void Binder::Lock(const WorkPtr& work) {
-  if (!cluster_.NeedsLock(work->call.node)) return Send(work);
+  if (!cluster_.NeedsLock(work->call.uid, work->call.node)) return Send(work);
   locks_.Take(work->call.node, OwnerOf(work->call), [this, work](const Status& locked) {
     if (!locked) return Refuse(work, locked.error());
     work->locked = true;

@@ -7,13 +7,8 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/text.h"
-#include "hami/device_selector.h"
-#include "hami/mig_slices.h"
 #include "hami/names.h"
-#include "hami/node_devices.h"
-#include "hami/pod_devices.h"
-#include "hami/pod_placement.h"
-#include "hami/policies.h"
+#include "hami/vendor_annotations.h"
 #include "scheduler/whole_devices.h"
 
 namespace tessera::scheduler {
@@ -35,53 +30,20 @@ int64_t LeastFree(const DeviceDemand& demand) {
   return least;
 }
 
-// What the pod has by its annotation, whatever the node has registered since.
-Result<UsageByDevice> TakenBy(const kube::Pod& pod, const hami::Vendor& vendor,
-                              const RequestRules& rules) {
-  if (!pod.excess.empty()) return Fail(Reason::kBadDecision, "{}", pod.excess);
-  const auto allocated = TRY(hami::DecodePodDevices(pod.Annotation(vendor.pod_allocated)));
-  const auto entries = TRY(hami::EntriesByContainer(pod.containers, rules, vendor, allocated));
-  PodPlacement placement;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].empty()) continue;
-    placement.push_back(
-        {pod.containers[i].name, pod.containers[i].kind, hami::PartsOf(entries[i])});
-  }
-  UsageByDevice usage = UsageOfPlacement(placement, &pod);
-  TRY(hami::AddSlices(pod.Annotation(hami::kPodMigAllocations), usage));
-  return usage;
-}
-
 }  // namespace
 
+Cluster::Cluster(std::vector<hami::ServedVendor> vendors, Policies policies)
+    : vendors_(std::move(vendors)),
+      policies_(std::move(policies)),
+      quotas_(vendors_.with_agent() == nullptr ? RequestRules() : vendors_.with_agent()->rules) {}
+
 Cluster::Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies)
-    : vendor_(vendor), rules_(std::move(rules)), policies_(std::move(policies)), quotas_(rules_) {}
-
-kube::PodFields Cluster::PodFields() const {
-  const std::vector<std::string> resources{rules_.count_name, rules_.memory_name,
-                                           rules_.percentage_name, rules_.cores_name};
-  return {.keys = {"hami.io/", "nvidia.com/", std::string(kNodeChoices)},
-          .resource =
-              [resources](std::string_view name) {
-                return std::ranges::find(resources, name) != resources.end();
-              },
-          .quota = true,
-          .preferences = true};
-}
-
-kube::ClusterNodeFields Cluster::NodeFields() const {
-  return {.annotation =
-              [vendor = &vendor_](std::string_view key) {
-                return key == vendor->node_register || key == vendor->node_score ||
-                       key == hami::kNodeCordon || key == hami::kNodeLock || key == kAgentMark;
-              },
-          .resource = [count = rules_.count_name](std::string_view name) { return name == count; }};
-}
+    : Cluster({{.vendor = &vendor, .rules = std::move(rules)}}, std::move(policies)) {}
 
 void Cluster::PutNode(const kube::ClusterNode& node) {
   NodeState& state = nodes_[node.name];
   state.unreadable = !node.excess.empty();
-  auto devices = hami::NodeDevicesOf(node.annotations, vendor_);
+  auto devices = vendors_.DevicesOf(node);
   if (!devices) {
     state.unreadable = true;
     log::Warn("a node's devices cannot be read: it gets no pods", devices.error(),
@@ -90,14 +52,7 @@ void Cluster::PutNode(const kube::ClusterNode& node) {
   state.devices = std::move(devices).value_or(std::vector<CandidateDevice>());
   const auto mark = node.annotations.find(kAgentMark);
   state.agent = mark == node.annotations.end() ? AgentMark() : ReadAgentMark(mark->second);
-  const auto cordoned = node.annotations.find(hami::kNodeCordon);
-  if (cordoned != node.annotations.end()) {
-    const std::vector<std::string> ids = hami::ListIn(cordoned->second);
-    for (CandidateDevice& device : state.devices) {
-      device.cordoned = std::ranges::find(ids, device.capacity.device) != ids.end();
-    }
-  }
-  state.whole = WholeDevicesOf(node, vendor_, rules_);
+  state.whole = vendors_.WholeDevicesOn(node);
   facts_.Put(node.name, state.devices, state.whole, state.agent);
   summaries_.Put(node.name, Recount(state));
   refusals_.Changed(node.name);
@@ -124,17 +79,18 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
   waiting_.erase(pod->uid);
   refusals_.Erase(pod->uid);
   const bool held = holds_.erase(pod->uid) > 0;
-  if (pod->HasEnded() || !hami::IsPlaced(*pod, vendor_)) return Release(pod->uid);
-  auto usage = TakenBy(*pod, vendor_, rules_);
+  if (pod->HasEnded()) return Release(pod->uid);
+  auto taken = vendors_.TakenBy(*pod);
+  if (!taken) return Release(pod->uid);
   // Kubelet reports of a pod all the time: that is no news of its node.
-  if (usage && !held && Has(*pod, *usage)) return quotas_.Take(*pod, *usage);
+  if (*taken && !held && Has(*pod, (*taken)->usage)) return CountQuota(*pod, **taken);
   const NodeState* known = FindNode(pod->node);
   const bool told = known != nullptr && known->unread.contains(pod->uid);
   Release(pod->uid);
-  if (usage) return Take(*pod, pod->node, *std::move(usage));
+  if (*taken) return Take(*pod, pod->node, **std::move(taken));
   if (!told) {
     log::Warn("a pod's devices cannot be read: its node gets no pods until it has ended",
-              usage.error(), {{"pod", pod->FullName()}, {"node", pod->node}});
+              taken->error(), {{"pod", pod->FullName()}, {"node", pod->node}});
   }
   nodes_[pod->node].unread.insert(pod->uid);
   takers_[pod->uid] = {pod->node, pod->FullName()};
@@ -168,12 +124,14 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
     DropHold(call.pod.uid);
   }
   const int64_t least = LeastFree(*demand);
+  const uint32_t kind = NodeSummary::BitOf(demand->kind);
   NodeChoice choice(NodePolicyOf(call.pod), ChoicesOf(call.pod));
   PodPlacement placement;  // on the best
   for (const std::string_view name : call.nodes) {
     // Of thousands of nodes, those alone are looked into that would be better and may have room.
     const NodeSummary* node = summaries_.Find(name);
-    if (node == nullptr || node->most_free < least || !choice.Wants(name, node->fullness)) continue;
+    if (node == nullptr || (node->kinds & kind) == 0 || node->most_free < least) continue;
+    if (!choice.Wants(name, node->fullness)) continue;
     Fit fit = FitOn(FindNode(name), *demand, call.pod);
     if (fit && choice.Add(name, node->fullness)) placement = *std::move(fit);
   }
@@ -185,7 +143,7 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   FilterAnswer answer{.nodes = choice.Names()};
   if (call.simulated) return answer;
   refusals_.Erase(call.pod.uid);
-  HoldFor(call.pod, answer.nodes.front(), std::move(placement), now);
+  HoldFor(call.pod, answer.nodes.front(), std::move(placement), *demand, now);
   holds_[call.pod.uid].scores = choice.Scores();
   return answer;
 }
@@ -254,31 +212,14 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
     DropHold(call.uid);
     Fit fit = FitOn(FindNode(call.node), demand, *pod->second);
     if (!fit) return Fail(Reason::kNoRoom, "node {}: {}", call.node, fit.error().why);
-    HoldFor(*pod->second, call.node, *std::move(fit), now);
+    HoldFor(*pod->second, call.node, *std::move(fit), demand, now);
     hold = holds_.find(call.uid);
   }
   kube::Binding binding{
       .pod_namespace = call.pod_namespace, .pod = call.pod, .uid = call.uid, .node = call.node};
   if (hold->second.placement.empty()) return binding;  // whole devices: kubelet chooses
-  std::vector<hami::Entry> entries;
-  for (const PlacedContainer& container : hold->second.placement) {
-    entries.push_back(hami::EntryOf(container.parts, vendor_));
-  }
-  const std::string allocated = hami::EncodePodDevices(entries);
-  const std::string seconds = std::to_string(
-      std::chrono::duration_cast<std::chrono::seconds>(wall.time_since_epoch()).count());
-  const auto set = [&](std::string_view key, const std::string& value) {
-    binding.annotations.insert_or_assign(std::string(key), value);
-  };
-  set(vendor_.pod_allocated, allocated);
-  set(vendor_.pod_to_allocate, allocated);
-  const std::string slices =
-      hami::EncodeMigAllocations(hami::MigAllocationsOf(hold->second.placement));
-  if (!slices.empty()) set(hami::kPodMigAllocations, slices);
-  set(hami::kPodNode, call.node);
-  set(hami::kPodTime, seconds);
-  set(hami::kPodBindPhase, std::string(hami::kPhaseAllocating));
-  set(hami::kPodBindTime, seconds);
+  binding.annotations = hami::PlacementAnnotations(
+      hold->second.placement, vendors_.at(hold->second.kind), hold->second.mode, call.node, wall);
   binding.labels.insert_or_assign(std::string(hami::kPodNode), call.node);
   return binding;
 }
@@ -304,7 +245,9 @@ void Cluster::EachTaken(const std::string& name, const Taken& each) const {
   }
 }
 
-bool Cluster::NeedsLock(const std::string& name) const {
+bool Cluster::NeedsLock(const std::string& uid, const std::string& name) const {
+  const auto hold = holds_.find(uid);
+  if (hold != holds_.end() && !vendors_.HasAgent(hold->second.kind)) return true;
   const NodeState* node = FindNode(name);
   return node == nullptr || (!node->agent.late_bound && node->whole == 0);
 }
@@ -331,18 +274,6 @@ void Cluster::DropHoldsBefore(Steady then) {
   for (const std::string& uid : old) DropHold(uid);
 }
 
-Result<DeviceDemand> Cluster::DemandOf(const kube::Pod& pod) const {
-  const std::string_view policy = pod.Annotation(hami::kGpuPolicy);
-  const auto weights = pod.annotations.find(hami::kScoringWeights);
-  const bool weighed = weights != pod.annotations.end();
-  return DeviceDemand{
-      .containers = TRY(AskingContainersOf(pod, rules_)),
-      .selector = hami::SelectorOf(pod, vendor_),
-      .policy = hami::DevicePolicyOf(policy.empty() ? std::string_view(policies_.device) : policy,
-                                     hami::WantsOneNuma(pod)),
-      .weights = weighed ? TRY(hami::ScoreWeightsOf(weights->second)) : policies_.weights};
-}
-
 NodePolicy Cluster::NodePolicyOf(const kube::Pod& pod) const {
   const std::string_view policy = Trim(pod.Annotation(hami::kNodePolicy));
   if (policy.empty()) return policies_.node;
@@ -354,22 +285,32 @@ const Cluster::NodeState* Cluster::FindNode(std::string_view name) const {
   return node == nodes_.end() ? nullptr : &node->second;
 }
 
-Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand) {
+std::span<const CandidateDevice> Cluster::DevicesOf(const NodeState& node, uint8_t kind) {
+  const std::span<const CandidateDevice> all = node.devices;
+  // Most nodes have devices of one kind.
+  const bool one = !all.empty() && all.front().kind == all.back().kind;
+  if (one) return all.front().kind == kind ? all : all.first(0);
+  const auto own = std::ranges::equal_range(all, kind, {}, &CandidateDevice::kind);
+  return {own.begin(), own.end()};
+}
+
+Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand) const {
   if (node == nullptr) return tl::unexpected(kUnregistered);
   if (node->unreadable) return tl::unexpected(kUnreadable);
-  if (node->whole > 0) {
+  if (node->whole > 0 && vendors_.HasAgent(demand.kind)) {
     if (AsksForAnyWhole(demand)) return PodPlacement();
     return tl::unexpected(kWholeAlone);
   }
-  if (node->devices.empty()) return tl::unexpected(kUnregistered);
+  const std::span<const CandidateDevice> devices = DevicesOf(*node, demand.kind);
+  if (devices.empty()) return tl::unexpected(kUnregistered);
   if (!node->unread.empty()) return tl::unexpected(kUnread);
-  return ChooseDevices(demand, node->devices);
+  return ChooseDevices(demand, devices);
 }
 
 Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
                             const kube::Pod& pod) const {
   Fit fit = FitOn(node, demand);
-  if (!fit || !quotas_.HasAny(pod.pod_namespace)) return fit;
+  if (!fit || !vendors_.HasAgent(demand.kind) || !quotas_.HasAny(pod.pod_namespace)) return fit;
   if (fit->empty()) return tl::unexpected(kUncounted);
   // To evict pods of that node would not help.
   const std::string* why = quotas_.WhyNot(pod, UsageOfPlacement(*fit, nullptr));
@@ -393,15 +334,23 @@ bool Cluster::HasRoom(const Hold& hold) const {
 }
 
 void Cluster::HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement,
-                      Steady now) {
-  Take(pod, node, UsageOfPlacement(placement, nullptr));
-  holds_[pod.uid] = {node, std::move(placement), now};
+                      const DeviceDemand& demand, Steady now) {
+  Take(pod, node, {UsageOfPlacement(placement, nullptr), demand.kind});
+  holds_[pod.uid] = {.node = node,
+                     .placement = std::move(placement),
+                     .since = now,
+                     .kind = demand.kind,
+                     .mode = demand.selector.modes};
 }
 
-void Cluster::Take(const kube::Pod& pod, const std::string& node, UsageByDevice usage) {
-  quotas_.Take(pod, usage);
+void Cluster::CountQuota(const kube::Pod& pod, const TakenDevices& taken) {
+  if (vendors_.HasAgent(taken.kind)) quotas_.Take(pod, taken.usage);
+}
+
+void Cluster::Take(const kube::Pod& pod, const std::string& node, TakenDevices taken) {
+  CountQuota(pod, taken);
   NodeState& state = nodes_[node];
-  state.taken[pod.uid] = std::move(usage);
+  state.taken[pod.uid] = std::move(taken.usage);
   takers_[pod.uid] = {node, pod.FullName()};
   summaries_.Put(node, Recount(state));
 }
@@ -452,9 +401,11 @@ NodeSummary Cluster::Recount(NodeState& node) {
     device.unclear = device.profiles.empty() ? sum.sliced : sum.unsliced;
     used += device.used;
     all += AllOf(device.capacity);
+    summary.kinds |= NodeSummary::BitOf(device.kind);
     summary.most_free = std::max(summary.most_free, device.capacity.memory - device.used.memory);
   }
   summary.fullness = ScoreOf(used, all);
+  if (node.whole > 0) summary.kinds |= NodeSummary::BitOf(0);
   return summary;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,23 +29,20 @@
 #include "scheduler/node_summaries.h"
 #include "scheduler/quotas.h"
 #include "scheduler/refusals.h"
+#include "scheduler/vendors.h"
 
 namespace tessera::scheduler {
 
-struct Policies {
-  NodePolicy node = NodePolicy::kBinpack;
-  std::string device = "spread";  // names of hami/policies.h
-  ScoreWeights weights{};
-};
-
 class Cluster {
  public:
-  // `vendor` outlives it. `policies` hold where a pod says nothing else.
+  // What the vendors refer to outlives it. `policies` hold where a pod says nothing else.
+  Cluster(std::vector<hami::ServedVendor> vendors, Policies policies);
+  // Of one vendor alone.
   Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies);
 
   // What of pods and nodes it reads.
-  kube::PodFields PodFields() const;
-  kube::ClusterNodeFields NodeFields() const;
+  const kube::PodFields& PodFields() const { return vendors_.pod_fields(); }
+  const kube::ClusterNodeFields& NodeFields() const { return vendors_.node_fields(); }
 
   void PutNode(const kube::ClusterNode& node);
   void RemoveNode(const std::string& name);
@@ -67,9 +65,9 @@ class Cluster {
   // which is held from then on: nothing was held, or somebody else has bound a pod to it since.
   // kNoRoom where there is no room, kNotFound where there is no such pod that waits.
   Result<kube::Binding> PlaceOn(const BindCall& call, Steady now, Wall wall);
-  // Whether the plugin of the node, which is none of ours that binds late, finds its pod by HAMi's
-  // lock.
-  bool NeedsLock(const std::string& node) const;
+  // Whether the plugin of the node, which is none of ours that binds late, finds the pod by HAMi's
+  // lock. The pod, by its UID, has room held there.
+  bool NeedsLock(const std::string& uid, const std::string& node) const;
   bool IsHeld(const std::string& uid, const std::string& node) const;
   // A Binding is on its way, by what is held: whoever filters the pod again gets the same until it
   // is known what became of that.
@@ -100,7 +98,7 @@ class Cluster {
 
  private:
   struct NodeState {
-    std::vector<CandidateDevice> devices;
+    std::vector<CandidateDevice> devices;        // those of a kind together (Vendors)
     std::map<std::string, UsageByDevice> taken;  // by the pod's UID
     bool unreadable = false;                     // its registration
     int64_t whole = 0;                           // devices (whole_devices.h)
@@ -116,6 +114,8 @@ class Cluster {
     std::string node;
     PodPlacement placement;
     Steady since{};
+    uint8_t kind = 0;     // of the devices
+    std::string mode{};   // that the pod wants them in
     NodeScores scores{};  // of the nodes that kube-scheduler chooses from
     bool sent = false;    // a Binding: the pod may be bound
   };
@@ -127,7 +127,9 @@ class Cluster {
   // What the pod gets on a node, or why it is not that one's.
   using Fit = tl::expected<PodPlacement, Misfit>;
 
-  Result<DeviceDemand> DemandOf(const kube::Pod& pod) const;
+  Result<DeviceDemand> DemandOf(const kube::Pod& pod) const {
+    return vendors_.DemandOf(pod, policies_);
+  }
   NodePolicy NodePolicyOf(const kube::Pod& pod) const;
   // Null: it has registered nothing.
   const NodeState* FindNode(std::string_view name) const;
@@ -135,13 +137,18 @@ class Cluster {
   // Of a pod that none of the nodes can have.
   FilterAnswer RefusalBy(const FilterCall& call, const DeviceDemand& demand) const;
   void KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now);
-  static Fit FitOn(const NodeState* node, const DeviceDemand& demand);
+  // Those of a kind.
+  static std::span<const CandidateDevice> DevicesOf(const NodeState& node, uint8_t kind);
+  Fit FitOn(const NodeState* node, const DeviceDemand& demand) const;
   // The same, and the quotas of its namespace allow it.
   Fit FitOn(const NodeState* node, const DeviceDemand& demand, const kube::Pod& pod) const;
   // Whether what is held is free beside what others have by now.
   bool HasRoom(const Hold& hold) const;
-  void HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement, Steady now);
-  void Take(const kube::Pod& pod, const std::string& node, UsageByDevice usage);
+  void HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement,
+               const DeviceDemand& demand, Steady now);
+  void Take(const kube::Pod& pod, const std::string& node, TakenDevices taken);
+  // Of a pod that is bound.
+  void CountQuota(const kube::Pod& pod, const TakenDevices& taken);
   // Whether it is what the pod is known to have.
   bool Has(const kube::Pod& pod, const UsageByDevice& usage) const;
   void Release(const std::string& uid);
@@ -156,8 +163,7 @@ class Cluster {
   // Pods without which the node could have it; none where that is not known.
   std::vector<std::string> BlockersOn(const NodeState& node, const DeviceDemand& demand) const;
 
-  const hami::Vendor& vendor_;
-  const RequestRules rules_;
+  const Vendors vendors_;
   const Policies policies_;
   std::unordered_map<std::string, NodeState, TextHash, std::equal_to<>> nodes_;
   NodeSummaries summaries_;                        // of the same

@@ -459,15 +459,15 @@ TEST_F(ClusterTest, ASimulatedCallThatFindsANodeLeavesARefusedPodRefused) {
 }
 
 TEST_F(ClusterTest, ANodeNeedsItsLockUnlessItsAgentsGrantsAreLateBound) {
-  EXPECT_TRUE(cluster_.NeedsLock("a"));
-  EXPECT_TRUE(cluster_.NeedsLock("unknown"));
+  EXPECT_TRUE(cluster_.NeedsLock("nobody", "a"));
+  EXPECT_TRUE(cluster_.NeedsLock("nobody", "unknown"));
   kube::ClusterNode node = Node("a", 8000);
   node.annotations["tessera.dev/agent"] = "0.1.0 late-bound";
   cluster_.PutNode(node);
-  EXPECT_FALSE(cluster_.NeedsLock("a"));
+  EXPECT_FALSE(cluster_.NeedsLock("nobody", "a"));
   // tessera uninstall takes the mark away.
   cluster_.PutNode(Node("a", 8000));
-  EXPECT_TRUE(cluster_.NeedsLock("a"));
+  EXPECT_TRUE(cluster_.NeedsLock("nobody", "a"));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class ClusterWholeTest : public ::testing::Test {
 TEST_F(ClusterWholeTest, ANodeOfWholeDevicesTakesPodsThatWantAllOfAny) {
   const kube::Pod pod = Waiting("train", {{"nvidia.com/gpu", "2"}});
   ASSERT_EQ(Filter(pod, {"shares", "whole"}).nodes, std::vector<std::string>{"whole"});
-  EXPECT_FALSE(cluster_.NeedsLock("whole"));
+  EXPECT_FALSE(cluster_.NeedsLock("nobody", "whole"));
   const auto binding = cluster_.PlaceOn({"team", "train", "uid-train", "whole"}, {}, {});
   ASSERT_TRUE(binding) << binding.error().message;
   EXPECT_EQ(binding->node, "whole");
@@ -75,7 +75,7 @@ TEST_F(ClusterWholeTest, WhatIsHeldIsChosenAnewWhereTheNodeHasRegisteredItsDevic
   const kube::Pod pod = Waiting("train", {{"nvidia.com/gpu", "1"}});
   ASSERT_EQ(Filter(pod, {"whole"}).nodes, std::vector<std::string>{"whole"});
   cluster_.PutNode(Registered("whole"));
-  EXPECT_TRUE(cluster_.NeedsLock("whole"));
+  EXPECT_TRUE(cluster_.NeedsLock("nobody", "whole"));
   const auto binding = cluster_.PlaceOn({"team", "train", "uid-train", "whole"}, {}, {});
   ASSERT_TRUE(binding) << binding.error().message;
   EXPECT_EQ(binding->annotations.at("hami.io/vgpu-devices-allocated"), "GPU-whole,NVIDIA,8000,0:;");

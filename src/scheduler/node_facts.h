@@ -18,7 +18,8 @@ namespace tessera::scheduler {
 
 class NodeFacts {
  public:
-  // What a node has now: registered devices, or so many whole ones (whole_devices.h).
+  // What a node has now: registered devices, or so many whole ones of the first kind
+  // (whole_devices.h).
   void Put(const std::string& node, const std::vector<CandidateDevice>& devices, int64_t whole,
            const AgentMark& agent);
   void Remove(const std::string& node);
@@ -28,8 +29,7 @@ class NodeFacts {
 
  private:
   struct Of {
-    int64_t largest_memory = 0;
-    int64_t devices = 0;
+    std::vector<webhook::MostDevices> most{};  // by kinds, up to the last that it has
     bool fits_unplaced = false;
     bool operator==(const Of&) const = default;
   };

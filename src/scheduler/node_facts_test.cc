@@ -21,12 +21,12 @@ const AgentMark kFits{.version = "1", .fits_unplaced = true};
 
 TEST(NodeFacts, HaveTheLargestOfAllNodes) {
   NodeFacts facts;
-  EXPECT_EQ(facts.All()->largest_memory, 0);
-  EXPECT_EQ(facts.All()->most_devices, 0);
+  EXPECT_EQ(facts.All()->MostOf(0).memory, 0);
+  EXPECT_EQ(facts.All()->MostOf(0).on_node, 0);
   facts.Put("a", DevicesOf({8000, 40'000}), 0, {});
   facts.Put("b", DevicesOf({8000, 8000, 8000}), 0, {});
-  EXPECT_EQ(facts.All()->largest_memory, 40'000);
-  EXPECT_EQ(facts.All()->most_devices, 3);
+  EXPECT_EQ(facts.All()->MostOf(0).memory, 40'000);
+  EXPECT_EQ(facts.All()->MostOf(0).on_node, 3);
 }
 
 TEST(NodeFacts, ANodeThatIsGoneOrHasLessCountsNoMore) {
@@ -34,10 +34,10 @@ TEST(NodeFacts, ANodeThatIsGoneOrHasLessCountsNoMore) {
   facts.Put("a", DevicesOf({40'000}), 0, {});
   facts.Put("b", DevicesOf({8000, 8000}), 0, {});
   facts.Remove("a");
-  EXPECT_EQ(facts.All()->largest_memory, 8000);
+  EXPECT_EQ(facts.All()->MostOf(0).memory, 8000);
   facts.Put("b", {}, 0, {});
-  EXPECT_EQ(facts.All()->largest_memory, 0);
-  EXPECT_EQ(facts.All()->most_devices, 0);
+  EXPECT_EQ(facts.All()->MostOf(0).memory, 0);
+  EXPECT_EQ(facts.All()->MostOf(0).on_node, 0);
 }
 
 TEST(NodeFacts, NameTheNodesWhoseAgentsFitWhatNoSchedulerHasPlaced) {
@@ -60,7 +60,7 @@ TEST(NodeFacts, AreAddedUpAnewOnlyWhereSomethingChanged) {
   EXPECT_EQ(facts.All(), before);
   facts.Put("a", DevicesOf({9000}), 0, kFits);
   EXPECT_NE(facts.All(), before);
-  EXPECT_EQ(before->largest_memory, 8000);  // whoever has it may go on reading
+  EXPECT_EQ(before->MostOf(0).memory, 8000);  // whoever has it may go on reading
 }
 
 TEST(NodeFacts, AreOfTheClustersNodes) {
@@ -72,11 +72,11 @@ TEST(NodeFacts, AreOfTheClustersNodes) {
       {.name = "a",
        .annotations = {{std::string(hami::kNvidia.node_register), hami::EncodeRegister(gpus)},
                        {std::string(kAgentMark), WriteAgentMark(kFits)}}});
-  EXPECT_EQ(cluster.Facts()->largest_memory, 8000);
-  EXPECT_EQ(cluster.Facts()->most_devices, 1);
+  EXPECT_EQ(cluster.Facts()->MostOf(0).memory, 8000);
+  EXPECT_EQ(cluster.Facts()->MostOf(0).on_node, 1);
   EXPECT_TRUE(cluster.Facts()->fitting_unplaced.contains("a"));
   cluster.RemoveNode("a");
-  EXPECT_EQ(cluster.Facts()->largest_memory, 0);
+  EXPECT_EQ(cluster.Facts()->MostOf(0).memory, 0);
   EXPECT_TRUE(cluster.Facts()->fitting_unplaced.empty());
 }
 

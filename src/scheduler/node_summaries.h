@@ -12,7 +12,11 @@
 namespace tessera::scheduler {
 
 struct NodeSummary {
-  float fullness = 0;     // how much of its devices is taken
+  // Of whichever kinds its devices are, the bits of these: several kinds may have one.
+  static constexpr uint32_t BitOf(uint8_t kind) { return uint32_t{1} << (kind % 32); }
+
+  float fullness = 0;  // how much of its devices is taken
+  uint32_t kinds = 0;
   int64_t most_free = 0;  // MiB of the device that has most left
   bool operator==(const NodeSummary&) const = default;
 };

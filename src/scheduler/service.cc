@@ -87,7 +87,7 @@ struct Service::Impl {
       : loop(on),
         clock(time),
         labels(LabelsIn(options.node_labels)),
-        cluster(hami::kNvidia, options.rules, options.policies),
+        cluster(options.vendors, options.policies),
         client(loop, options.access,
                {.per_second = kBindsPerSecond, .burst = kBindsPerSecond, .page = kPage}),
         nodes(loop, client,

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "hami/vendor.h"
+#include "hami/vendor_table.h"
 #include "kube/access.h"
 #include "os/loop.h"
 #include "placement/placement.h"
@@ -25,7 +25,10 @@ struct ServiceOptions {
   // Of this machine alone: whoever reaches it binds pods.
   std::string extender_address = "127.0.0.1:9444";
   std::string status_address = "127.0.0.1:9395";
-  RequestRules rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
+  // Whose devices are placed; the one whose nodes may have an agent of ours comes first. What they
+  // refer to outlives the service, as what the webhook's rules refer to.
+  std::vector<hami::ServedVendor> vendors = {
+      {.rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests())}};
   Policies policies{};
   std::vector<std::string> node_labels{};  // "KEY=VALUE": devices of nodes without all do not count
   NodeLockLimits locks{};

@@ -21,7 +21,8 @@ class WebhookServerTest : public kube::ClusterTest {
  protected:
   WebhookServerTest() {
     options_.address = "127.0.0.1:0";
-    options_.rules.requests = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
+    options_.rules.devices[0].requests =
+        RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
     options_.rules.schedulers = {"hami-scheduler"};
     options_.certificate_file = directory_ + "/tls.crt";
     options_.key_file = directory_ + "/tls.key";

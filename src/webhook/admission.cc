@@ -2,10 +2,13 @@
 #include "webhook/admission.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/quote.h"
+#include "base/text.h"
 #include "hami/names.h"
 #include "placement/request_check.h"
 #include "webhook/patch.h"
@@ -28,18 +31,32 @@ bool KeepsOut(const NewPod& pod) {
 
 bool IsOurs(const NewPod& pod, const Rules& rules) {
   const bool named = std::ranges::find(rules.schedulers, pod.scheduler) != rules.schedulers.end();
-  const bool unnamed = pod.scheduler.empty() ||
-                       (rules.takes_default_scheduler && pod.scheduler == kDefaultScheduler);
-  return (named || unnamed) &&
-         std::ranges::any_of(pod.containers, [&](const NewContainer& container) {
-           return AsksForAny(container.asked, rules.requests);
-         });
+  return named || pod.scheduler.empty() ||
+         (rules.takes_default_scheduler && pod.scheduler == kDefaultScheduler);
 }
 
-Status Check(const NewPod& pod, const Rules& rules, const ClusterFacts& facts) {
+// Whose devices it asks for; nothing: nobody's.
+Result<std::optional<size_t>> KindOf(const NewPod& pod, const Rules& rules) {
+  std::vector<const kube::Container*> containers;
+  for (const NewContainer& container : pod.containers) containers.push_back(&container.asked);
+  std::vector<const RequestRules*> all;
+  for (const DeviceRules& devices : rules.devices) all.push_back(&devices.requests);
+  return RulesAskedBy(containers, all);
+}
+
+// As they hold for this pod.
+DeviceRules RulesFor(const NewPod& pod, const DeviceRules& rules) {
+  DeviceRules own = rules;
+  const auto mode = pod.annotations.find(rules.vendor->use_mode);
+  const bool core = mode != pod.annotations.end() && Trim(mode->second) == hami::kModeCore;
+  if (core && rules.core_requests) own.requests = *rules.core_requests;
+  return own;
+}
+
+Status Check(const NewPod& pod, const DeviceRules& rules, const ClusterFacts& facts) {
   TRY(CheckRequests(pod, rules));
   TRY(CheckPrivileges(pod, rules));
-  return CheckNode(pod, facts);
+  return CheckNode(pod, rules, facts);
 }
 
 std::string NameOf(const Review& review, const NewPod& pod) {
@@ -49,9 +66,17 @@ std::string NameOf(const Review& review, const NewPod& pod) {
 }  // namespace
 
 kube::PodFields FieldsOf(const Rules& rules) {
-  std::vector<std::string> resources = ResourcesOf(rules.requests);
-  resources.push_back(rules.priority_name);
-  return {.keys = {"hami.io/", std::string(rules.vendor->use_id), std::string(kMirror)},
+  std::vector<std::string> keys{"hami.io/", std::string(kMirror),
+                                std::string(hami::kPodAscendDevices)};
+  std::vector<std::string> resources;
+  for (const DeviceRules& devices : rules.devices) {
+    for (const std::string_view key : {devices.vendor->use_id, devices.vendor->use_mode}) {
+      if (!key.empty()) keys.emplace_back(key);
+    }
+    for (std::string& name : ResourcesOf(devices.requests)) resources.push_back(std::move(name));
+    resources.push_back(devices.priority_name);
+  }
+  return {.keys = std::move(keys),
           .resource = [resources = std::move(resources)](std::string_view name) {
             return std::ranges::find(resources, name) != resources.end();
           }};
@@ -66,8 +91,13 @@ Decision Decide(const Review& review, const Rules& rules, const ClusterFacts& fa
     return Refusal(kept.error().In(name));
   }
   if (KeepsOut(pod) || IsMirror(review, pod) || !IsOurs(pod, rules)) return {};
-  if (const auto good = Check(pod, rules, facts); !good) return Refusal(good.error().In(name));
-  return {.warnings = WarningsFor(pod, rules, facts), .patch = PatchOf(pod, rules)};
+  const auto kind = KindOf(pod, rules);
+  if (!kind) return Refusal(kind.error().In(name));
+  if (!*kind) return {};
+  const DeviceRules devices = RulesFor(pod, rules.devices[**kind]);
+  if (const auto good = Check(pod, devices, facts); !good) return Refusal(good.error().In(name));
+  return {.warnings = WarningsFor(pod, devices, facts.MostOf(**kind)),
+          .patch = PatchOf(pod, rules, devices)};
 }
 
 Result<json::Value> Admit(std::string_view body, const Rules& rules, const ClusterFacts& facts,

@@ -17,11 +17,11 @@
 namespace tessera::webhook {
 
 inline Rules RulesUnderTest() {
-  return {.requests = {.count_name = "nvidia.com/gpu",
-                       .memory_name = "nvidia.com/gpumem",
-                       .percentage_name = "nvidia.com/gpumem-percentage",
-                       .cores_name = "nvidia.com/gpucores"},
-          .priority_name = "nvidia.com/priority",
+  return {.devices = {{.requests = {.count_name = "nvidia.com/gpu",
+                                    .memory_name = "nvidia.com/gpumem",
+                                    .percentage_name = "nvidia.com/gpumem-percentage",
+                                    .cores_name = "nvidia.com/gpucores"},
+                       .priority_name = "nvidia.com/priority"}},
           .schedulers = {"hami-scheduler", "tessera-scheduler"}};
 }
 

@@ -55,12 +55,45 @@ bool IsWhole(const NewContainer& container, const RequestRules& requests) {
          (percentage == 0 && Asked(container, requests.memory_name) == 0);
 }
 
+// 0: none.
+int64_t CountOf(const NewContainer& container, const DeviceRules& rules) {
+  const int64_t asked = Asked(container, rules.requests.count_name);
+  const int64_t count = asked == 0 ? rules.default_count : asked;
+  return count == 1 ? rules.requests.count_step : count;
+}
+
+// Where it names none.
+int64_t CoresFor(const NewContainer& container, const DeviceRules& rules, int64_t count) {
+  if (rules.requests.several_cores && count > 1) return count * kWholeCores;
+  if (!rules.vendor->has_agent) return 0;
+  // Who has all of the memory has all of the time: nobody else is on the device.
+  return IsWhole(container, rules.requests) ? kWholeCores : rules.requests.default_cores;
+}
+
+void AddMemory(const NewContainer& container, const RequestRules& requests, json::Array& patch) {
+  const int32_t factor = std::max(requests.memory_factor, 1);
+  const int64_t asked = Asked(container, requests.memory_name);
+  if (asked > 0 && !requests.sizes.empty()) {
+    // What it gets stands in the pod, for whoever counts by that.
+    const auto size = SizeFor(asked * factor, requests);
+    if (size && *size % factor == 0 && *size != asked * factor) {
+      SetAmount(container, requests.memory_name, *size / factor, patch);
+    }
+    return;
+  }
+  const bool said =
+      Says(container, requests.memory_name) || Says(container, requests.percentage_name);
+  if (!said && requests.default_memory > 0 && requests.default_memory % factor == 0) {
+    SetAmount(container, requests.memory_name, requests.default_memory / factor, patch);
+  }
+}
+
 struct Wish {
   std::string_view name{};
   std::string value{};
 };
 
-std::vector<Wish> VariablesFor(const NewContainer& container, const Rules& rules) {
+std::vector<Wish> VariablesFor(const NewContainer& container, const DeviceRules& rules) {
   std::vector<Wish> wishes;
   if (Says(container, rules.priority_name)) {
     wishes.push_back(
@@ -70,7 +103,13 @@ std::vector<Wish> VariablesFor(const NewContainer& container, const Rules& rules
   if (asks && !rules.core_policy.empty() && rules.core_policy != "default") {
     wishes.push_back({hami::kEnvCorePolicy, rules.core_policy});
   }
-  if (!asks && rules.hides_devices) wishes.push_back({hami::kEnvVisibleDevices, "none"});
+  const hami::Vendor& vendor = *rules.vendor;
+  if (asks && !vendor.name_variable.empty()) {
+    wishes.push_back({vendor.name_variable, container.asked.name});
+  }
+  if (!asks && rules.hides_devices && !vendor.hiding_variable.empty()) {
+    wishes.push_back({vendor.hiding_variable, std::string(vendor.hiding_value)});
+  }
   return wishes;
 }
 
@@ -120,27 +159,22 @@ json::Value AddText(std::string_view path, std::string_view text) {
   return Add(path, json::Value(text));
 }
 
-void AddAmounts(const NewContainer& container, const Rules& rules, json::Array& patch) {
+void AddAmounts(const NewContainer& container, const DeviceRules& rules, json::Array& patch) {
   const RequestRules& requests = rules.requests;
   if (!AsksForAny(container.asked, requests)) return;
-  if (Asked(container, requests.count_name) == 0) {
-    if (rules.default_count == 0) return;
-    SetAmount(container, requests.count_name, rules.default_count, patch);
+  const int64_t count = CountOf(container, rules);
+  if (count == 0) return;
+  if (count != Asked(container, requests.count_name)) {
+    SetAmount(container, requests.count_name, count, patch);
   }
-  // Who has all of the memory has all of the time: nobody else is on the device.
-  const int32_t cores = IsWhole(container, requests) ? kWholeCores : requests.default_cores;
-  if (cores > 0 && !Says(container, requests.cores_name)) {
+  if (const int64_t cores = CoresFor(container, rules, count);
+      cores > 0 && !Says(container, requests.cores_name)) {
     SetAmount(container, requests.cores_name, cores, patch);
   }
-  const int32_t factor = std::max(requests.memory_factor, 1);
-  const bool said =
-      Says(container, requests.memory_name) || Says(container, requests.percentage_name);
-  if (!said && requests.default_memory > 0 && requests.default_memory % factor == 0) {
-    SetAmount(container, requests.memory_name, requests.default_memory / factor, patch);
-  }
+  AddMemory(container, requests, patch);
 }
 
-void AddVariables(const NewContainer& container, const Rules& rules, json::Array& patch) {
+void AddVariables(const NewContainer& container, const DeviceRules& rules, json::Array& patch) {
   std::vector<size_t> surplus;
   json::Array added;
   for (const Wish& wish : VariablesFor(container, rules)) {

@@ -17,9 +17,9 @@ json::Value Add(std::string_view path, json::Value value);
 json::Value AddText(std::string_view path, std::string_view text);
 
 // How many devices, and how much of them, it asks for where it does not say it all.
-void AddAmounts(const NewContainer& container, const Rules& rules, json::Array& patch);
+void AddAmounts(const NewContainer& container, const DeviceRules& rules, json::Array& patch);
 // What the library in it and its runtime are told. A variable that is there with another value gets
 // ours, and is there once.
-void AddVariables(const NewContainer& container, const Rules& rules, json::Array& patch);
+void AddVariables(const NewContainer& container, const DeviceRules& rules, json::Array& patch);
 
 }  // namespace tessera::webhook

@@ -23,11 +23,11 @@ TEST(ContainerPatch, WhoAsksForMemoryAloneGetsTheCountInLimitsAndDefaultedReques
 
 TEST(ContainerPatch, TheCountThatIsAddedIsConfigured) {
   Rules rules = RulesUnderTest();
-  rules.default_count = 2;
+  rules.devices[0].default_count = 2;
   EXPECT_EQ(PatchOn(PodWith(R"("nvidia.com/gpucores": "30")"), rules),
             R"([{"op":"add","path":"/spec/containers/0/resources/limits/nvidia.com~1gpu",)"
             R"("value":"2"}])");
-  rules.default_count = 0;
+  rules.devices[0].default_count = 0;
   EXPECT_EQ(PatchOn(PodWith(R"("nvidia.com/gpumem": "3000")"), rules), "[]");
 }
 
@@ -43,9 +43,9 @@ TEST(ContainerPatch, WhoGetsAllOfTheMemoryGetsAllOfTheTime) {
 
 TEST(ContainerPatch, SizesThatTheSiteHasConfiguredAreWritten) {
   Rules rules = RulesUnderTest();
-  rules.requests.default_memory = 4000;
-  rules.requests.default_cores = 20;
-  rules.requests.memory_factor = 10;
+  rules.devices[0].requests.default_memory = 4000;
+  rules.devices[0].requests.default_cores = 20;
+  rules.devices[0].requests.memory_factor = 10;
   EXPECT_EQ(PatchOn(PodWith(R"("nvidia.com/gpu": "1", "nvidia.com/gpucores": "5")"), rules),
             R"([{"op":"add","path":"/spec/containers/0/resources/limits/nvidia.com~1gpumem",)"
             R"("value":"400"}])");
@@ -86,8 +86,8 @@ TEST(ContainerPatch, AVariableIsThereOnceWithOurValue) {
 
 TEST(ContainerPatch, TheCorePolicyAndTheHiddenDevicesBecomeVariables) {
   Rules rules = RulesUnderTest();
-  rules.core_policy = "force";
-  rules.hides_devices = true;
+  rules.devices[0].core_policy = "force";
+  rules.devices[0].hides_devices = true;
   EXPECT_EQ(PatchOn(PodOf(std::string(kShareOf) + R"(, {"name": "log"})",
                           R"("schedulerName": "hami-scheduler",)"),
                     rules),

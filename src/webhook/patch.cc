@@ -40,7 +40,7 @@ void AddNodeLabel(const NewPod& pod, const std::string& label, json::Array& patc
 
 }  // namespace
 
-json::Array PatchOf(const NewPod& pod, const Rules& rules) {
+json::Array PatchOf(const NewPod& pod, const Rules& rules, const DeviceRules& devices) {
   json::Array patch;
   if (pod.node.empty()) {
     if (std::ranges::find(rules.schedulers, pod.scheduler) == rules.schedulers.end()) {
@@ -48,12 +48,12 @@ json::Array PatchOf(const NewPod& pod, const Rules& rules) {
     }
     AddNodeLabel(pod, rules.node_label, patch);
   }
-  if (pod.runtime_class.empty() && !rules.runtime_class.empty()) {
-    patch.push_back(AddText("/spec/runtimeClassName", rules.runtime_class));
+  if (pod.runtime_class.empty() && !devices.runtime_class.empty()) {
+    patch.push_back(AddText("/spec/runtimeClassName", devices.runtime_class));
   }
   for (const NewContainer& container : pod.containers) {
-    AddAmounts(container, rules, patch);
-    AddVariables(container, rules, patch);
+    AddAmounts(container, devices, patch);
+    AddVariables(container, devices, patch);
   }
   return patch;
 }

@@ -11,6 +11,6 @@ namespace tessera::webhook {
 
 // Of a pod of ours whose requests can be meant. It is placed by a scheduler, unless it names its
 // node.
-json::Array PatchOf(const NewPod& pod, const Rules& rules);
+json::Array PatchOf(const NewPod& pod, const Rules& rules, const DeviceRules& devices);
 
 }  // namespace tessera::webhook

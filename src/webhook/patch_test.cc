@@ -10,7 +10,7 @@ namespace {
 
 TEST(Patch, TheRuntimeClassIsGivenToPodsThatNameNone) {
   Rules rules = RulesUnderTest();
-  rules.runtime_class = "nvidia";
+  rules.devices[0].runtime_class = "nvidia";
   EXPECT_EQ(PatchOn(PodWith(kShare), rules),
             R"([{"op":"add","path":"/spec/runtimeClassName","value":"nvidia"}])");
   EXPECT_EQ(PatchOn(PodOf(kShareOf, R"("schedulerName": "hami-scheduler",

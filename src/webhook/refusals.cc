@@ -19,12 +19,14 @@ namespace {
 
 constexpr std::string_view kNodes = "system:nodes";
 
-constexpr std::array kProtocolKeys = {hami::kPodNode, hami::kPodTime, hami::kPodMigAllocations,
-                                      hami::kPodBindPhase, hami::kPodBindTime};
+constexpr std::array kProtocolKeys = {hami::kPodNode,           hami::kPodTime,
+                                      hami::kPodMigAllocations, hami::kPodCuAllocated,
+                                      hami::kPodBindPhase,      hami::kPodBindTime};
 
 // Those of further vendors end likewise.
 bool IsOfProtocol(std::string_view key) {
   return std::ranges::find(kProtocolKeys, key) != kProtocolKeys.end() ||
+         key.starts_with(hami::kPodAscendDevices) ||
          (key.starts_with("hami.io/") &&
           (key.ends_with("-devices-to-allocate") || key.ends_with("-devices-allocated")));
 }
@@ -83,7 +85,7 @@ Status CheckProtocol(const Review& review, const NewPod& pod, const ProtocolGuar
               hami::kPodNode);
 }
 
-Status CheckRequests(const NewPod& pod, const Rules& rules) {
+Status CheckRequests(const NewPod& pod, const DeviceRules& rules) {
   for (const NewContainer& container : pod.containers) {
     TRY(CheckRequest(container.asked, rules.requests));
     TRY(CheckPriority(container.asked, rules.priority_name));
@@ -91,7 +93,7 @@ Status CheckRequests(const NewPod& pod, const Rules& rules) {
   return {};
 }
 
-Status CheckPrivileges(const NewPod& pod, const Rules& rules) {
+Status CheckPrivileges(const NewPod& pod, const DeviceRules& rules) {
   for (const NewContainer& container : pod.containers) {
     if (!container.privileged) continue;
     return Fail(Reason::kInvalid,
@@ -102,8 +104,16 @@ Status CheckPrivileges(const NewPod& pod, const Rules& rules) {
   return {};
 }
 
-Status CheckNode(const NewPod& pod, const ClusterFacts& facts) {
-  if (pod.node.empty() || facts.fitting_unplaced.contains(pod.node)) return {};
+Status CheckNode(const NewPod& pod, const DeviceRules& rules, const ClusterFacts& facts) {
+  if (pod.node.empty()) return {};
+  if (!rules.vendor->has_agent) {
+    return Fail(
+        Reason::kInvalid,
+        "spec.nodeName is {}, where no scheduler chooses devices: leave it out, and name the "
+        "node in spec.nodeSelector, as kubernetes.io/hostname",
+        Brief(pod.node));
+  }
+  if (facts.fitting_unplaced.contains(pod.node)) return {};
   return Fail(
       Reason::kInvalid,
       "spec.nodeName is {}, where no scheduler chooses devices: leave it out, and name the "

@@ -18,10 +18,10 @@ bool IsMirror(const Review& review, const NewPod& pod);
 // Of any pod: kInvalid where somebody else than a writer of the protocol writes it.
 Status CheckProtocol(const Review& review, const NewPod& pod, const ProtocolGuard& guard);
 // Of a pod of ours: kInvalid with the first amount that cannot be meant.
-Status CheckRequests(const NewPod& pod, const Rules& rules);
+Status CheckRequests(const NewPod& pod, const DeviceRules& rules);
 // Of a pod that asks for devices: kInvalid where a container of it would have all of the node's.
-Status CheckPrivileges(const NewPod& pod, const Rules& rules);
+Status CheckPrivileges(const NewPod& pod, const DeviceRules& rules);
 // Of one that names its node, where no scheduler places it.
-Status CheckNode(const NewPod& pod, const ClusterFacts& facts);
+Status CheckNode(const NewPod& pod, const DeviceRules& rules, const ClusterFacts& facts);
 
 }  // namespace tessera::webhook

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,32 +25,47 @@ struct ProtocolGuard {
   std::vector<std::string> administrators = {"system:masters"};  // groups
 };
 
-struct Rules {
+// Of the devices of one vendor.
+struct DeviceRules {
   const hami::Vendor* vendor = &hami::kNvidia;  // never null
   // Resources, as the site calls them; an empty name is one that it has not.
   RequestRules requests{};
+  // Of pods that ask for devices in kModeCore, where those are asked for otherwise.
+  std::optional<RequestRules> core_requests{};
   std::string priority_name{};
-  int32_t default_count = 1;  // of a container that says how much, and not of how many; 0: none
+  int32_t default_count = 1;    // of a container that says how much, and not of how many; 0: none
+  std::string runtime_class{};  // of pods that name none; empty: none
+  // How the library in a container holds to its compute time; empty or "default": as it likes.
+  std::string core_policy{};
+  // Containers that ask for nothing are told that they have no device.
+  bool hides_devices = false;
+};
+
+struct Rules {
+  std::vector<DeviceRules> devices = std::vector<DeviceRules>(1);  // never empty
 
   // Pods of these are ours; the first one is given to pods that name none. Never empty.
   std::vector<std::string> schedulers{};
   bool takes_default_scheduler = true;  // "default-scheduler" is none
-  std::string runtime_class{};          // of pods that name none; empty: none
   std::string node_label{};             // key of a label that their nodes must have; empty: none
-  // How the library in a container holds to its compute time; empty or "default": as it likes.
-  std::string core_policy{};
-  // Containers that ask for nothing are told that they have no GPU.
-  bool hides_devices = false;
 
   ProtocolGuard guard{};
+};
+
+// What there is most of, of the devices of one vendor; 0: that is not known.
+struct MostDevices {
+  int64_t memory = 0;   // MiB of one device
+  int64_t on_node = 0;  // devices
+  bool operator==(const MostDevices&) const = default;
 };
 
 // Of the cluster as it is at one time.
 struct ClusterFacts {
   // Nodes whose agents find room for pods that no scheduler has placed.
   std::set<std::string, std::less<>> fitting_unplaced{};
-  int64_t largest_memory = 0;  // MiB of one device; 0: not known
-  int64_t most_devices = 0;    // of one node; 0: not known
+  std::vector<MostDevices> most{};  // in the order of Rules::devices; those that are left out: {}
+
+  MostDevices MostOf(size_t kind) const { return kind < most.size() ? most[kind] : MostDevices(); }
 };
 
 // What of a pod is read.

@@ -42,7 +42,7 @@ std::optional<Request> RequestOf(const kube::Container& container, const Request
   return Resolve(container, rules).value_or(std::nullopt);
 }
 
-void WarnOfSizes(const NewPod& pod, const Rules& rules, const ClusterFacts& facts,
+void WarnOfSizes(const NewPod& pod, const DeviceRules& rules, const MostDevices& most,
                  std::vector<std::string>& warnings) {
   for (const NewContainer& container : pod.containers) {
     // One that does not say how many asks for the size of each all the same.
@@ -50,15 +50,15 @@ void WarnOfSizes(const NewPod& pod, const Rules& rules, const ClusterFacts& fact
     counted.limits.try_emplace(rules.requests.count_name, "1");
     const auto request = RequestOf(counted, rules.requests);
     if (!request) continue;
-    if (facts.most_devices > 0 && request->count > facts.most_devices) {
+    if (most.on_node > 0 && request->count > most.on_node) {
       warnings.push_back(fmt::format("container {} asks for {} of {}, and no node has more than {}",
                                      Brief(container.asked.name), request->count,
-                                     rules.requests.count_name, facts.most_devices));
+                                     rules.requests.count_name, most.on_node));
     }
-    if (facts.largest_memory > 0 && request->memory > facts.largest_memory) {
+    if (most.memory > 0 && request->memory > most.memory) {
       warnings.push_back(
           fmt::format("container {} asks for {} MiB of each device, and none here has more than {}",
-                      Brief(container.asked.name), request->memory, facts.largest_memory));
+                      Brief(container.asked.name), request->memory, most.memory));
     }
   }
 }
@@ -102,7 +102,7 @@ void WarnOfWeights(const NewPod& pod, std::vector<std::string>& warnings) {
                   hami::kScoringWeights, Brief(*weights)));
 }
 
-void WarnOfIds(const NewPod& pod, const Rules& rules, std::vector<std::string>& warnings) {
+void WarnOfIds(const NewPod& pod, const DeviceRules& rules, std::vector<std::string>& warnings) {
   const std::string* ids = Annotation(pod, rules.vendor->use_id);
   if (ids == nullptr) return;
   const std::vector<std::string> list = hami::ListIn(*ids);
@@ -119,8 +119,8 @@ void WarnOfIds(const NewPod& pod, const Rules& rules, std::vector<std::string>& 
 
 }  // namespace
 
-std::vector<std::string> WarningsFor(const NewPod& pod, const Rules& rules,
-                                     const ClusterFacts& facts) {
+std::vector<std::string> WarningsFor(const NewPod& pod, const DeviceRules& rules,
+                                     const MostDevices& most) {
   std::vector<std::string> warnings;
   if (!pod.node.empty()) {
     warnings.push_back(
@@ -128,7 +128,7 @@ std::vector<std::string> WarningsFor(const NewPod& pod, const Rules& rules,
                     "that node gives it what is free there, or lets it fail",
                     Brief(pod.node)));
   }
-  WarnOfSizes(pod, rules, facts, warnings);
+  WarnOfSizes(pod, rules, most, warnings);
   WarnOfPolicies(pod, warnings);
   WarnOfWeights(pod, warnings);
   WarnOfIds(pod, rules, warnings);

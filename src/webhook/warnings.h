@@ -12,7 +12,7 @@
 namespace tessera::webhook {
 
 // Of a pod of ours whose requests can be meant.
-std::vector<std::string> WarningsFor(const NewPod& pod, const Rules& rules,
-                                     const ClusterFacts& facts);
+std::vector<std::string> WarningsFor(const NewPod& pod, const DeviceRules& rules,
+                                     const MostDevices& most);
 
 }  // namespace tessera::webhook

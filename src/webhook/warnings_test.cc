@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::string> WarningsOf(std::string_view pod) {
   const Decision decision =
-      DecisionOn(pod, RulesUnderTest(), {.largest_memory = 80'000, .most_devices = 8});
+      DecisionOn(pod, RulesUnderTest(), {.most = {{.memory = 80'000, .on_node = 8}}});
   EXPECT_TRUE(decision.allowed) << decision.message;
   return decision.warnings;
 }

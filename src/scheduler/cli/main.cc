@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string>
 #include <utility>
@@ -50,7 +51,7 @@ void LogSettings(const scheduler::Loaded& loaded) {
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
 }
 
-// The file's own bounds keep each of them in the range of its type.
+// NVIDIA's resources. The file's own bounds keep each of them in the range of its type.
 RequestRules RulesBy(const scheduler::Settings& settings) {
   return {.count_name = settings.count_name,
           .memory_name = settings.memory_name,
@@ -59,6 +60,10 @@ RequestRules RulesBy(const scheduler::Settings& settings) {
           .default_memory = static_cast<int32_t>(settings.default_memory),
           .default_cores = static_cast<int32_t>(settings.default_cores),
           .memory_factor = static_cast<int32_t>(settings.memory_factor)};
+}
+
+bool PlacesNvidia(const scheduler::Settings& settings) {
+  return std::ranges::count(settings.vendors, "nvidia") > 0;
 }
 
 scheduler::Policies PoliciesBy(const scheduler::Settings& settings) {
@@ -81,30 +86,51 @@ scheduler::LeaseName LeaseBy(const scheduler::Settings& settings) {
 // the Secret.
 constexpr char kName[] = "tessera-scheduler";
 
-webhook::Rules WebhookRulesBy(const scheduler::Settings& settings) {
+webhook::DeviceRules NvidiaRulesBy(const scheduler::Settings& settings) {
   return {.requests = RulesBy(settings),
           .priority_name = settings.priority_name,
           .default_count = static_cast<int32_t>(settings.default_count),
+          .runtime_class = settings.runtime_class,
+          .core_policy = settings.core_policy,
+          .hides_devices = settings.hides_devices};
+}
+
+// In the order of ServedBy.
+std::vector<webhook::DeviceRules> DeviceRulesBy(const scheduler::Settings& settings,
+                                                const hami::VendorTable& table) {
+  std::vector<webhook::DeviceRules> all;
+  if (PlacesNvidia(settings)) all.push_back(NvidiaRulesBy(settings));
+  for (size_t i = 0; i < table.rows().size(); ++i) {
+    const hami::ServedVendor& served = table.rows()[i];
+    all.push_back({.vendor = served.vendor,
+                   .requests = served.rules,
+                   .core_requests = served.core_rules,
+                   .runtime_class = settings.others[i].runtime_class,
+                   .hides_devices = settings.others[i].hides_devices});
+  }
+  return all;
+}
+
+webhook::Rules WebhookRulesBy(const scheduler::Settings& settings, const hami::VendorTable& table) {
+  return {.devices = DeviceRulesBy(settings, table),
           .schedulers = settings.scheduler_names,
           .takes_default_scheduler = settings.takes_default_scheduler,
-          .runtime_class = settings.runtime_class,
           .node_label = settings.node_label,
-          .core_policy = settings.core_policy,
-          .hides_devices = settings.hides_devices,
           .guard = {.on = settings.guard == "always",
                     .writers = settings.protocol_writers,
                     .administrators = settings.administrators}};
 }
 
-scheduler::ServiceOptions OptionsBy(const scheduler::Settings& settings, kube::Access access) {
+scheduler::ServiceOptions OptionsBy(const scheduler::Settings& settings,
+                                    const hami::VendorTable& table, kube::Access access) {
   return {.access = std::move(access),
           .extender_address = settings.extender_address,
           .status_address = settings.status_address,
-          .rules = RulesBy(settings),
+          .vendors = ServedBy(settings, table),
           .policies = PoliciesBy(settings),
           .node_labels = settings.node_labels,
           .locks = {.patience = settings.lock_patience, .timeout = settings.lock_timeout},
-          .webhook = WebhookBy(settings),
+          .webhook = WebhookBy(settings, table),
           .lease = LeaseBy(settings),
           .host = os::HostName()};
 }
@@ -114,9 +140,10 @@ int ServeBy(const scheduler::Settings& settings) {
   os::RaiseDescriptorLimit();
   auto access = AccessBy(settings.kubeconfig);
   if (!access) return PrintFailure(access.error());
+  const hami::VendorTable table(settings.others);
   os::Loop loop;
-  const auto service =
-      scheduler::Service::Start(loop, SystemClock(), OptionsBy(settings, *std::move(access)));
+  const auto service = scheduler::Service::Start(loop, SystemClock(),
+                                                 OptionsBy(settings, table, *std::move(access)));
   if (!service) return PrintFailure(service.error());
   const auto term = loop.OnSignal(SIGTERM, [&] { loop.Stop(); });
   const auto interrupt = loop.OnSignal(SIGINT, [&] { loop.Stop(); });
@@ -143,13 +170,22 @@ int Serve(const std::vector<std::string>& words) {
 
 }  // namespace
 
+std::vector<hami::ServedVendor> ServedBy(const scheduler::Settings& settings,
+                                         const hami::VendorTable& table) {
+  std::vector<hami::ServedVendor> served;
+  if (PlacesNvidia(settings)) served.push_back({.rules = RulesBy(settings)});
+  served.insert(served.end(), table.rows().begin(), table.rows().end());
+  return served;
+}
+
 // A certificate is made for a Service in a cluster; elsewhere it is given, or there is no webhook.
-scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings) {
+scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings,
+                                    const hami::VendorTable& table) {
   const std::string pods = os::Variable("POD_NAMESPACE").value_or("");
   if (settings.certificate_file.empty() && pods.empty()) return {};
   const std::string service = fmt::format("{}.{}.svc", kName, pods);
   return {.address = settings.webhook_address,
-          .rules = WebhookRulesBy(settings),
+          .rules = WebhookRulesBy(settings, table),
           .guards_by_version = settings.guard == "auto",
           .certificate_file = settings.certificate_file,
           .key_file = settings.key_file,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "hami/vendor_table.h"
 #include "scheduler/settings/settings.h"
 #include "scheduler/webhook_server.h"
 
@@ -14,8 +15,12 @@ namespace tessera::cli {
 Command SchedulerProgram();
 int SchedulerMain(int argc, char** argv);
 
+// Whose devices are placed, by settings that are loaded; `table` is of the vendors besides NVIDIA.
+std::vector<hami::ServedVendor> ServedBy(const scheduler::Settings& settings,
+                                         const hami::VendorTable& table);
 // What the settings come to for the webhook: one without an address is none.
-scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings);
+scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings,
+                                    const hami::VendorTable& table);
 
 // Those flags that have an effect, for --help.
 std::vector<Option> SettingsOptions();

@@ -27,9 +27,10 @@ scheduler::Settings WithCertificate(const std::string& guard) {
 }
 
 TEST(SchedulerMainTest, TheWebhooksGuardIsAsItIsSet) {
-  EXPECT_TRUE(WebhookBy(WithCertificate("auto")).guards_by_version);
+  EXPECT_TRUE(WebhookBy(WithCertificate("auto"), hami::VendorTable({})).guards_by_version);
   for (const char* guard : {"always", "never"}) {
-    const scheduler::WebhookOptions options = WebhookBy(WithCertificate(guard));
+    const scheduler::WebhookOptions options =
+        WebhookBy(WithCertificate(guard), hami::VendorTable({}));
     EXPECT_FALSE(options.guards_by_version) << guard;
     EXPECT_EQ(options.rules.guard.on, guard == std::string("always")) << guard;
   }
@@ -40,7 +41,7 @@ TEST(SchedulerMainTest, TheWebhookKnowsTheLabelOfNodesAndWhoWritesTheProtocol) {
   settings.node_label = "gpu";
   settings.protocol_writers = {"scheduler"};
   settings.administrators = {"us"};
-  const webhook::Rules rules = WebhookBy(settings).rules;
+  const webhook::Rules rules = WebhookBy(settings, hami::VendorTable({})).rules;
   EXPECT_EQ(rules.node_label, "gpu");
   EXPECT_EQ(rules.guard.writers, std::vector<std::string>{"scheduler"});
   EXPECT_EQ(rules.guard.administrators, std::vector<std::string>{"us"});

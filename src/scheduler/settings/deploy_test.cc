@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What deploy/scheduler ships, by the programs that read it.
 #include "base/text.h"
+#include "hami/vendor_table.h"
 #include "os/files.h"
 #include "scheduler/settings/settings_under_test.h"
 
@@ -74,6 +75,21 @@ TEST(SchedulerDeploy, KubeSchedulerIsToldTheSameAsWe) {
                          settings.count_name, settings.memory_name + " ignored",
                          settings.percentage_name + " ignored", settings.cores_name + " ignored",
                          settings.priority_name + " ignored"}));
+}
+
+TEST(SchedulerDeploy, TheDocsNameResourcesAndRegistersOfEachVendor) {
+  const std::string page = *os::ReadFile("docs/scheduler.md");
+  for (const std::string_view family : hami::kFamilies) {
+    const hami::VendorConfig config = hami::UsualConfigs(family).front();
+    const hami::VendorTable table({config});
+    for (std::string name : {config.count, config.memory, config.cores,
+                             std::string(table.rows()[0].vendor->node_register)}) {
+      if (name.empty()) continue;
+      const size_t word = name.find(config.word);
+      if (!config.word.empty()) name.replace(word, config.word.size(), "W");
+      EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
+    }
+  }
 }
 
 }  // namespace

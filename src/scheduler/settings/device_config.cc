@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "config/schema/findings.h"
 #include "scheduler/settings/options.h"
+#include "scheduler/settings/vendor_blocks.h"
 
 namespace tessera::scheduler {
 namespace {
@@ -33,11 +34,6 @@ constexpr std::array<std::string_view, 10> kOfNodes = {
     "disableCoreLimit",  "migProfileAllowlist", "migGeometriesAllowlist",
     "knownMigGeometries"};
 
-// Charts leave nothing behind a key whose value they were not given.
-bool IsEmpty(const Node& node) {
-  return node.IsNull() || (node.IsScalar() && Trim(node.scalar).empty());
-}
-
 class DeviceConfigReader {
  public:
   DeviceConfigReader(const Document& document, Settings& settings, SourcesByKey& sources)
@@ -47,28 +43,58 @@ class DeviceConfigReader {
 
   DeviceConfig ReadAll() {
     for (const Node::Entry& entry : document_.root().entries) ReadVendor(entry);
-    if (document_.ok() && document_.root().Find(kNvidia) == nullptr) {
+    TellLeft();
+    TakeVendors();
+    if (document_.ok() && vendors_.empty()) {
       findings_.AddWarning({.reason = Reason::kConfigMissing,
                             .origin = document_.name(),
                             .message = "has no 'nvidia': its defaults hold for NVIDIA's GPUs"});
     }
-    return {.left = std::move(left_),
-            .errors = findings_.SortedErrors(),
-            .warnings = findings_.warnings()};
+    return {.errors = findings_.SortedErrors(), .warnings = findings_.warnings()};
   }
 
  private:
   void ReadVendor(const Node::Entry& entry) {
     const std::string& name = entry.key.scalar;
-    if (name == kNvidia) return ReadNvidia(entry.value);
+    if (name == kNvidia) {
+      vendors_.emplace_back(kNvidia);
+      return ReadNvidia(entry.value);
+    }
     if (std::ranges::count(kOfPlugin, name) > 0) return;
     const std::vector<std::string> ours = {kNvidia};
     const auto meant = std::ranges::count(kVendors, name) > 0 ? std::nullopt : Closest(name, ours);
     if (meant) {
       TellUnknown(entry.key, fmt::format("unknown key {} has no effect", Quoted(name)), *meant);
     } else if (!entry.value.IsNull()) {
-      left_.push_back(name);
+      ReadOther(name, entry.value);
     }
+  }
+
+  void ReadOther(const std::string& name, const Node& block) {
+    if (std::string left = LeftOfBlock(name, block); !left.empty())
+      left_.push_back(std::move(left));
+    if (FamilyOfBlock(name).empty()) return;
+    auto configs = ReadVendorBlock(name, block, document_, findings_);
+    if (configs.empty()) return;
+    vendors_.emplace_back(FamilyOfBlock(name));
+    settings_.others.insert(settings_.others.end(), configs.begin(), configs.end());
+  }
+
+  void TellLeft() {
+    if (left_.empty()) return;
+    findings_.AddWarning(
+        {.reason = Reason::kConfigUnsupported,
+         .origin = document_.name(),
+         .message = fmt::format(
+             "{}: their devices are not placed here; a pod that asks for them needs HAMi's "
+             "scheduler beside this one, under another name, and that name as its schedulerName",
+             Join(left_, ", "))});
+  }
+
+  void TakeVendors() {
+    if (vendors_.empty()) return;
+    settings_.vendors = vendors_;
+    sources_.insert_or_assign("vendors", document_.name());
   }
 
   void ReadNvidia(const Node& block) {
@@ -143,7 +169,8 @@ class DeviceConfigReader {
   Settings& settings_;
   SourcesByKey& sources_;
   config::Findings findings_;
-  std::vector<std::string> left_;
+  std::vector<std::string> vendors_;  // whose blocks are there
+  std::vector<std::string> left_;     // what is not ours to place
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's device-config.yaml: what it says of NVIDIA's GPUs, and which other vendors it has. What is
+// HAMi's device-config.yaml: what it says of NVIDIA's GPUs and of other vendors (vendor_blocks.h).
+// A vendor is there where its block is. What is
 // for device plugins alone is nothing to the scheduler. Any thread.
 #pragma once
 
@@ -16,7 +17,6 @@ namespace tessera::scheduler {
 bool IsDeviceConfig(const config::Document& document);
 
 struct DeviceConfig {
-  std::vector<std::string> left{};  // vendors whose devices are not ours to place, in its order
   std::vector<config::Problem> errors{};
   std::vector<config::Problem> warnings{};
 };

@@ -4,7 +4,8 @@
 namespace tessera::scheduler {
 namespace {
 
-constexpr std::string_view kVendor = "devices of that vendor are left to HAMi's scheduler";
+constexpr std::string_view kVendor =
+    "device-config.yaml says which vendors there are, and their names";
 constexpr std::string_view kLog = "the log goes to standard error, a line an event";
 constexpr std::string_view kCalls = "the program paces its calls to the API server by itself";
 constexpr std::string_view kNone = "there is nothing of the kind here";

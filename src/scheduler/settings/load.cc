@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +18,7 @@ namespace tessera::scheduler {
 namespace {
 
 constexpr int64_t kDebugVerbosity = 5;
+constexpr size_t kMostVendors = 60;
 
 void Append(std::vector<config::Problem>& all, const std::vector<config::Problem>& more) {
   all.insert(all.end(), more.begin(), more.end());
@@ -26,10 +29,6 @@ void TakeFiles(Sources& sources, Loaded& loaded) {
     const DeviceConfig read = ReadDeviceConfig(*sources.hami, loaded.settings, loaded.sources);
     Append(loaded.errors, read.errors);
     Append(loaded.warnings, read.warnings);
-    if (!read.left.empty()) {
-      loaded.notes.push_back(fmt::format("left to HAMi's scheduler: {} of {}",
-                                         Join(read.left, ", "), sources.hami->name()));
-    }
   }
   if (sources.own) {
     ReadOwnFile(*sources.own, loaded.settings, loaded.sources);
@@ -72,10 +71,25 @@ void TakeFlags(const Sources& sources, Loaded& loaded) {
   }
 }
 
+// Those that are to be placed, in the order of their names: as HAMi's file has them, or its chart.
+void CompleteVendors(Settings& settings) {
+  std::vector<hami::VendorConfig> others;
+  for (const std::string_view family : hami::kFamilies) {
+    if (std::ranges::count(settings.vendors, family) == 0) continue;
+    std::vector<hami::VendorConfig> configs;
+    std::ranges::copy_if(settings.others, std::back_inserter(configs),
+                         [&](const auto& config) { return config.family == family; });
+    if (configs.empty()) configs = hami::UsualConfigs(family);
+    others.insert(others.end(), configs.begin(), configs.end());
+  }
+  settings.others = std::move(others);
+}
+
 // What depends on other settings.
 void Complete(Loaded& loaded) {
   Settings& settings = loaded.settings;
   settings.memory_factor = std::max<int64_t>(settings.memory_factor, 1);
+  CompleteVendors(settings);
   if (settings.lease_name.empty() && !settings.scheduler_names.empty()) {
     settings.lease_name = settings.scheduler_names.front();
   }
@@ -109,6 +123,7 @@ class Rules {
            "them must weigh something");
     }
     CheckNames();
+    CheckVendors();
     CheckDoor();
   }
 
@@ -125,6 +140,35 @@ class Rules {
         if (*names[i].second != *names[j].second) continue;
         Tell(Reason::kConfigDuplicate, names[i].first,
              fmt::format("is {}, as {} is", config::Quoted(*names[i].second), names[j].first));
+      }
+    }
+  }
+
+  void CheckVendors() {
+    if (settings_.vendors.empty()) {
+      Tell(Reason::kConfigMissing, "vendors", "needs a vendor at least");
+    }
+    if (settings_.others.size() > kMostVendors) {
+      Tell(Reason::kConfigBadValue, "vendors",
+           fmt::format("have more than {} models", kMostVendors));
+    }
+    std::map<std::string, std::string> seen;  // what has a name
+    if (std::ranges::count(settings_.vendors, "nvidia") > 0) {
+      seen = {{settings_.count_name, "nvidia.count"},
+              {settings_.memory_name, "nvidia.memory"},
+              {settings_.percentage_name, "nvidia.percentage"},
+              {settings_.cores_name, "nvidia.cores"},
+              {settings_.priority_name, "nvidia.priority"}};
+    }
+    for (const hami::VendorConfig& config : settings_.others) {
+      const std::string owner = config.word.empty() ? config.family : config.word;
+      for (const std::string& name : {config.count, config.memory, config.cores, config.word}) {
+        if (name.empty()) continue;
+        const auto [first, fresh] = seen.emplace(name, owner);
+        if (fresh) continue;
+        Tell(Reason::kConfigDuplicate, "vendors",
+             fmt::format("have {} twice: of {} and of {}", config::Quoted(name), first->second,
+                         owner));
       }
     }
   }

@@ -112,12 +112,11 @@ TEST(SchedulerSettings, AnExtenderThatOthersReachIsWarnedOf) {
 }
 
 TEST(SchedulerSettings, WhatHasNoEffectIsNoted) {
-  const Loaded loaded = LoadGiven({.hami = "nvidia: {}\nhygon: {}\nvnpus: {}\n",
-                                   .words = {"--kube-qps=50", "--debug", "--kube-burst", "100"}});
+  const Loaded loaded = LoadGiven(
+      {.hami = "nvidia: {}\n", .words = {"--kube-qps=50", "--debug", "--kube-burst", "100"}});
   EXPECT_TRUE(loaded.ok());
   EXPECT_EQ(loaded.notes,
             (std::vector<std::string>{
-                "left to HAMi's scheduler: hygon, vnpus of h.yaml",
                 "without effect: --kube-qps, --kube-burst: the program paces its calls to the API "
                 "server by itself",
                 "without effect: --debug: '-v 5' is what makes the log say more"}));

@@ -100,6 +100,18 @@ std::string IdleTable() {
   return out;
 }
 
+// What other vendors' devices are asked for by, which no key of ours says.
+std::string OthersText(const Settings& settings) {
+  std::string out;
+  for (const hami::VendorConfig& config : settings.others) {
+    std::vector<std::string> names = {config.count, config.memory, config.cores};
+    std::erase(names, "");
+    out += fmt::format("# {}{}{}: {}\n", config.family, config.word.empty() ? "" : " ", config.word,
+                       Join(names, ", "));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string PrintYaml(const Loaded& loaded) {
@@ -119,7 +131,7 @@ std::string PrintYaml(const Loaded& loaded) {
                                          ValueOf(option, loaded.settings));
     out += fmt::format("{:<{}}  # {}\n", line, kCommentColumn, loaded.SourceOf(option));
   }
-  return out;
+  return out + OthersText(loaded.settings);
 }
 
 std::string MarkdownReference() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "hami/vendor_table.h"
 
 namespace tessera::scheduler {
 
@@ -59,6 +60,11 @@ struct Settings {
   int64_t slot_weight = 1;
   int64_t core_weight = 1;
   int64_t memory_weight = 1;
+
+  // Whose devices are placed: "nvidia", and of hami::kFamilies.
+  std::vector<std::string> vendors = {"nvidia"};
+  // Those besides NVIDIA, as HAMi's file or its chart has them; none until it is loaded.
+  std::vector<hami::VendorConfig> others{};
 
   // NVIDIA's GPUs: the resources, and what holds where a container leaves something out.
   std::string count_name = "nvidia.com/gpu";

@@ -189,6 +189,10 @@ std::vector<Option> PodOptions() {
        .doc =
            "The scheduler's names of pods that are ours, each a profile of kube-scheduler's; the "
            "first is written into pods that name none."},
+      {.key = "vendors",
+       .member = &Settings::vendors,
+       .values = {"nvidia", "amd", "ascend", "biren", "hygon", "iluvatar", "vastai", "xpu"},
+       .doc = "Whose devices are placed; with HAMi's file, those that have a block there."},
       {.key = "nodes.labels",
        .flag = "node-label-selector",
        .member = &Settings::node_labels,

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scheduler writes on a pod whose devices it has chosen: the annotations by which a node's
+// plugin finds its pod and what each of its containers gets. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "hami/vendor_table.h"
+#include "kube/objects/members.h"
+#include "placement/placement.h"
+
+namespace tessera::hami {
+
+// `mode`: of the pod's devices, as its annotation has it.
+kube::Texts PlacementAnnotations(const PodPlacement& placement, const ServedVendor& served,
+                                 std::string_view mode, const std::string& node, Wall now);
+
+}  // namespace tessera::hami
