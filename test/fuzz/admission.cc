@@ -11,12 +11,12 @@ namespace {
 
 Rules AllRules() {
   Rules rules = RulesUnderTest();
-  rules.requests.default_memory = 4000;
-  rules.requests.default_cores = 10;
-  rules.runtime_class = "nvidia";
+  rules.devices[0].requests.default_memory = 4000;
+  rules.devices[0].requests.default_cores = 10;
+  rules.devices[0].runtime_class = "nvidia";
   rules.node_label = "gpu";
-  rules.core_policy = "force";
-  rules.hides_devices = true;
+  rules.devices[0].core_policy = "force";
+  rules.devices[0].hides_devices = true;
   rules.guard.on = true;
   return rules;
 }
@@ -24,7 +24,7 @@ Rules AllRules() {
 Result<Decision> DecisionOn(std::string_view body, const Rules& rules) {
   const Review review = TRY(ReadReview(body, FieldsOf(rules)));
   Require(!review.uid.empty(), "whoever is answered has asked");
-  return Decide(review, rules, {.largest_memory = 80'000, .most_devices = 8});
+  return Decide(review, rules, {.most = {{.memory = 80'000, .on_node = 8}}});
 }
 
 // The pod of a review that was read.

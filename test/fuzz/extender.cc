@@ -2,8 +2,12 @@
 // What kube-scheduler sends its extender, of which the pod is as its user made it. A pod that gets
 // a node is bound there with devices that this node has, and no more of each than there is.
 #include "scheduler/extender.h"
+
+#include <fmt/core.h>
+
 #include "hami/node_register.h"
 #include "hami/pod_devices.h"
+#include "hami/vendor_table.h"
 #include "scheduler/cluster.h"
 #include "test/fuzz/fuzz.h"
 
@@ -14,22 +18,64 @@ namespace {
 
 constexpr int32_t kMemory = 8000;
 
+// NVIDIA, and the last row of each other vendor.
+const std::vector<hami::ServedVendor>& Served() {
+  static const hami::VendorTable table([] {
+    std::vector<hami::VendorConfig> all;
+    for (const std::string_view family : hami::kFamilies) {
+      const auto usual = hami::UsualConfigs(family);
+      all.push_back(usual.back());
+    }
+    return all;
+  }());
+  static const std::vector<hami::ServedVendor> served = [] {
+    std::vector<hami::ServedVendor> all{
+        {.rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests())}};
+    all.insert(all.end(), table.rows().begin(), table.rows().end());
+    return all;
+  }();
+  return served;
+}
+
+// With devices of all of them.
 Cluster OneNode() {
-  Cluster cluster(hami::kNvidia,
-                  RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()), {});
-  std::vector<hami::RegisteredDevice> gpus;
-  for (const char* id : {"GPU-0", "GPU-1"}) {
-    gpus.push_back({.id = id,
-                    .count = 10,
-                    .devmem = kMemory,
-                    .devcore = 100,
-                    .type = "NVIDIA A100",
-                    .health = true});
+  Cluster cluster(Served(), {});
+  kube::ClusterNode node{.name = "a"};
+  for (const hami::ServedVendor& one : Served()) {
+    std::vector<hami::RegisteredDevice> devices;
+    for (const char* id : {"D-0", "D-1"}) {
+      devices.push_back({.id = fmt::format("{}-{}", one.vendor->word, id),
+                         .index = static_cast<uint32_t>(devices.size()),
+                         .count = 10,
+                         .devmem = kMemory,
+                         .devcore = 100,
+                         .type = std::string(one.vendor->word),
+                         .health = true});
+    }
+    const bool json = one.vendor->node_register_format == hami::Vendor::Register::kJson;
+    node.annotations[std::string(one.vendor->node_register)] =
+        json ? hami::EncodeRegister(devices) : hami::EncodeOldRegister(devices);
+    node.allocatable[one.rules.count_name] = "20";
   }
-  cluster.PutNode(
-      {.name = "a",
-       .annotations = {{std::string(hami::kNvidia.node_register), hami::EncodeRegister(gpus)}}});
+  cluster.PutNode(node);
   return cluster;
+}
+
+void CheckDevices(const kube::Binding& binding, const hami::Vendor& vendor) {
+  const auto allocated = binding.annotations.find(vendor.pod_allocated);
+  if (allocated == binding.annotations.end()) return;
+  const auto entries = hami::DecodePodDevices(allocated->second);
+  Require(entries.has_value(), "what is bound can be read");
+  for (const hami::Entry& entry : *entries) {
+    for (const hami::PodDevice& device : entry) {
+      const std::string known = fmt::format("{}-D-", vendor.word);
+      Require(device.type == vendor.word && device.uuid.starts_with(known), "devices are its");
+      const bool sized = !vendor.memory.empty();
+      Require(device.memory >= (sized ? 1 : 0) && device.memory <= kMemory,
+              "no more than there is");
+      Require(device.cores >= 0 && device.cores <= 100, "nor of its time");
+    }
+  }
 }
 
 void CheckFilter(std::string_view text) {
@@ -44,16 +90,7 @@ void CheckFilter(std::string_view text) {
   Require(answer.nodes == std::vector<std::string>{"a"}, "room is held where the pod goes");
   const auto binding = cluster.PlaceOn({"n", "p", call->pod.uid, "a"}, {}, {});
   Require(binding.has_value(), "what is held is bound");
-  const auto entries =
-      hami::DecodePodDevices(binding->annotations.find(hami::kNvidia.pod_allocated)->second);
-  Require(entries.has_value(), "what is bound can be read");
-  for (const hami::Entry& entry : *entries) {
-    for (const hami::PodDevice& device : entry) {
-      Require(device.uuid == "GPU-0" || device.uuid == "GPU-1", "devices are the node's");
-      Require(device.memory > 0 && device.memory <= kMemory, "no more than there is");
-      Require(device.cores >= 0 && device.cores <= 100, "nor of its time");
-    }
-  }
+  for (const hami::ServedVendor& one : Served()) CheckDevices(*binding, *one.vendor);
 }
 
 void CheckPreempt(std::string_view text) {

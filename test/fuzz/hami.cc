@@ -11,10 +11,12 @@
 #include "hami/handshake.h"
 #include "hami/link_scores.h"
 #include "hami/mig_allocations.h"
+#include "hami/node_devices.h"
 #include "hami/node_lock.h"
 #include "hami/node_register.h"
 #include "hami/pod_devices.h"
 #include "hami/pod_placement.h"
+#include "hami/vendor_table.h"
 #include "placement/quantity.h"
 #include "test/fuzz/fuzz.h"
 
@@ -45,6 +47,27 @@ void CheckRegister(std::string_view text) {
   if (auto devices = DecodeOldRegister(text); IsRead(devices) && !devices->empty()) {
     SortDevices(*devices);
     Require(DecodeOldRegister(EncodeOldRegister(*devices)) == *devices, "old ones as well");
+  }
+}
+
+// As each vendor's plugin registers them.
+void CheckNodeDevices(std::string_view text) {
+  static const VendorTable table([] {
+    std::vector<VendorConfig> all;
+    for (const std::string_view family : kFamilies) {
+      const auto usual = UsualConfigs(family);
+      all.push_back(usual.back());
+    }
+    return all;
+  }());
+  for (const ServedVendor& row : table.rows()) {
+    const kube::Texts annotations{{std::string(row.vendor->node_register), std::string(text)}};
+    const auto devices = NodeDevicesOf(annotations, *row.vendor);
+    if (!IsRead(devices)) continue;
+    for (const CandidateDevice& device : *devices) {
+      Require(device.closeness.empty() || device.closeness.size() == devices->size(),
+              "links are to the node's devices");
+    }
   }
 }
 
@@ -101,6 +124,7 @@ void CheckOthers(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = tessera::fuzz::Text(data, size);
   tessera::hami::CheckRegister(text);
+  tessera::hami::CheckNodeDevices(text);
   tessera::hami::CheckPodDevices(text);
   tessera::hami::CheckOthers(text);
   return 0;
