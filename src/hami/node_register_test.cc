@@ -244,7 +244,7 @@ TEST(TypeName, BeginsWithTheVendorOnce) {
 
 TEST(NodeRegister, WhatAPluginAddsIsReadWhereItIsTextOrANumber) {
   const auto devices = DecodeRegister(
-      R"([{"id":"a","custominfo":{"NetworkID":1,"how":"die","list":[]}},{"custominfo":7}])");
+      R"([{"id":"a","custominfo":{"NetworkID":1,"how":"die","list":[]}},{"id":"b","custominfo":7}])");
   ASSERT_TRUE(devices) << devices.error().message;
   using Custom = std::map<std::string, std::string, std::less<>>;
   EXPECT_EQ(devices->front().custom, (Custom{{"NetworkID", "1"}, {"how", "die"}}));

@@ -40,6 +40,18 @@ TEST(NodeFacts, ANodeThatIsGoneOrHasLessCountsNoMore) {
   EXPECT_EQ(facts.All()->MostOf(0).on_node, 0);
 }
 
+TEST(NodeFacts, AreKeptForEachKindOfDevices) {
+  NodeFacts facts;
+  std::vector<CandidateDevice> other = DevicesOf({2000, 1000});
+  for (CandidateDevice& device : other) device.kind = 2;
+  facts.Put("a", DevicesOf({8000}), 0, {});
+  facts.Put("b", other, 4, {});
+  EXPECT_EQ(facts.All()->MostOf(0), (webhook::MostDevices{.memory = 8000, .on_node = 4}));
+  EXPECT_EQ(facts.All()->MostOf(1), webhook::MostDevices());
+  EXPECT_EQ(facts.All()->MostOf(2), (webhook::MostDevices{.memory = 2000, .on_node = 2}));
+  EXPECT_EQ(facts.All()->MostOf(3), webhook::MostDevices());
+}
+
 TEST(NodeFacts, NameTheNodesWhoseAgentsFitWhatNoSchedulerHasPlaced) {
   NodeFacts facts;
   facts.Put("a", {}, 0, kFits);

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const bool numa_bind : {false, true}) {
     const tessera::DevicePolicy policy =
         tessera::hami::DevicePolicyOf(text.substr(0, end), numa_bind);
-    Require(!policy.keys.empty() && (policy.together == Together::kOneNuma) == numa_bind,
+    Require(!policy.keys.empty() && (policy.together == tessera::Together::kOneNuma) == numa_bind,
             "there is always an order");
   }
   const auto weights = tessera::hami::ScoreWeightsOf(text.substr(std::min(end + 1, text.size())));
