@@ -2,6 +2,8 @@
 // What is peculiar to a vendor's devices.
 #include "scheduler/vendors.h"
 
+#include <algorithm>
+
 #include "hami/node_register.h"
 #include "scheduler/plugin_under_test.h"
 
@@ -110,6 +112,30 @@ TEST_F(VendorsTest, ANodeOfTwoVendorsGivesEachPodItsOwn) {
       cluster_.PlaceOn({"team", "nvidia", nvidia.uid, "worker-1"}, clock_.Now(), clock_.WallNow());
   EXPECT_EQ(binding->annotations.at("hami.io/vgpu-devices-allocated"), "GPU-0,NVIDIA,3000,0:;");
   EXPECT_EQ(WhyNot(PodOf("q", {{"hygon.com/dcunum", "1"}})), "the node has registered no devices");
+}
+
+TEST_F(VendorsTest, UsersChooseByTheVendorsAnnotations) {
+  FakePlugin plugin = Amd(2);
+  cluster_.PutNode(plugin.Node());
+  kube::Pod pod = PodOf("p", {{"amd.com/gpu", "1"}, {"amd.com/gpumem", "100"}});
+  pod.annotations["amd.com/use-gpu-uuid"] = "d0";
+  EXPECT_EQ(Run(pod, plugin), Given{"d0 100 304"});
+  pod = PodOf("q", {{"amd.com/gpu", "1"}});
+  pod.annotations["amd.com/nouse-gputype"] = "amd";
+  EXPECT_EQ(WhyNot(pod), "too few devices are of a type that the pod wants");
+  for (const char* key : {"amd.com/use-gpu-uuid", "huawei.com/vnpu-mode", "nvidia.com/numa-bind",
+                          "vastaitech.com/use-gpuuuid"}) {
+    EXPECT_EQ(std::ranges::count(cluster_.PodFields().keys, key), 1) << key;
+  }
+  for (const char* name : {"amd.com/gpucores", "huawei.com/Ascend310P-core", "nvidia.com/gpu",
+                           "kunlunxin.com/vxpu-memory"}) {
+    EXPECT_TRUE(cluster_.PodFields().resource(name)) << name;
+  }
+  EXPECT_FALSE(cluster_.PodFields().resource("cpu"));
+  for (const char* key : {"hami.io/node-register-Ascend910B3", "hami.io/node-dcu-register",
+                          "hami-vnpu-core", "hami.io/mutex.lock"}) {
+    EXPECT_TRUE(cluster_.NodeFields().annotation(key)) << key;
+  }
 }
 
 TEST_F(VendorsTest, APluginThatOffersNothingIsGone) {

@@ -36,6 +36,30 @@ TEST(SchedulerMainTest, TheWebhooksGuardIsAsItIsSet) {
   }
 }
 
+TEST(SchedulerMainTest, TheWebhookAndTheClusterHaveTheSameVendorsInTheSameOrder) {
+  scheduler::Settings settings = WithCertificate("auto");
+  settings.vendors = {"amd", "nvidia", "ascend"};
+  settings.others = {hami::UsualConfigs("amd")[0], hami::UsualConfigs("ascend")[0]};
+  settings.others[1].runtime_class = "ascend";
+  settings.others[1].hides_devices = true;
+  const hami::VendorTable table(settings.others);
+  const auto served = ServedBy(settings, table);
+  const auto devices = WebhookBy(settings, table).rules.devices;
+  ASSERT_EQ(served.size(), 3U);
+  ASSERT_EQ(devices.size(), 3U);
+  const std::vector<std::string_view> words = {"NVIDIA", "AMD", "Ascend910A"};
+  for (size_t i = 0; i < words.size(); ++i) {
+    EXPECT_EQ(served[i].vendor->word, words[i]);
+    EXPECT_EQ(devices[i].vendor, served[i].vendor);
+    EXPECT_EQ(devices[i].requests.count_name, served[i].rules.count_name);
+    EXPECT_EQ(devices[i].runtime_class, i == 2 ? "ascend" : "");
+    EXPECT_EQ(devices[i].hides_devices, i == 2);
+    EXPECT_EQ(devices[i].core_requests.has_value(), i == 2);
+  }
+  settings.vendors = {"amd", "ascend"};
+  EXPECT_EQ(ServedBy(settings, table).size(), 2U);
+}
+
 TEST(SchedulerMainTest, TheWebhookKnowsTheLabelOfNodesAndWhoWritesTheProtocol) {
   scheduler::Settings settings = WithCertificate("auto");
   settings.node_label = "gpu";
