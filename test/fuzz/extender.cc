@@ -38,8 +38,7 @@ const std::vector<hami::ServedVendor>& Served() {
 }
 
 // With devices of all of them.
-Cluster OneNode() {
-  Cluster cluster(Served(), {});
+kube::ClusterNode Node() {
   kube::ClusterNode node{.name = "a"};
   for (const hami::ServedVendor& one : Served()) {
     std::vector<hami::RegisteredDevice> devices;
@@ -57,7 +56,14 @@ Cluster OneNode() {
         json ? hami::EncodeRegister(devices) : hami::EncodeOldRegister(devices);
     node.allocatable[one.rules.count_name] = "20";
   }
-  cluster.PutNode(node);
+  return node;
+}
+
+// Whoever places a pod there takes it away.
+Cluster& OneNode() {
+  static Cluster cluster(Served(), {});
+  static const bool filled = (cluster.PutNode(Node()), true);
+  Require(filled && cluster.holds() == 0 && cluster.refused() == 0, "no pod is left from before");
   return cluster;
 }
 
@@ -78,23 +84,27 @@ void CheckDevices(const kube::Binding& binding, const hami::Vendor& vendor) {
   }
 }
 
+void CheckPlaced(Cluster& cluster, const FilterCall& call, const FilterAnswer& answer) {
+  if (cluster.holds() == 0) return;
+  Require(answer.nodes == std::vector<std::string>{"a"}, "room is held where the pod goes");
+  const auto binding = cluster.PlaceOn({"n", "p", call.pod.uid, "a"}, {}, {});
+  Require(binding.has_value(), "what is held is bound");
+  for (const hami::ServedVendor& one : Served()) CheckDevices(*binding, *one.vendor);
+}
+
 void CheckFilter(std::string_view text) {
-  Cluster cluster = OneNode();
+  Cluster& cluster = OneNode();
   auto call = ReadFilterCall(text, cluster.PodFields());
   if (!call) return Require(!call.error().message.empty(), "a refusal says why");
   Require(cluster.Prioritize(*call).size() <= call->nodes.size(), "no other node has a score");
   call->nodes = {"a"};
   call->simulated = false;
-  const FilterAnswer answer = cluster.Filter(*call, {});
-  if (cluster.holds() == 0) return;
-  Require(answer.nodes == std::vector<std::string>{"a"}, "room is held where the pod goes");
-  const auto binding = cluster.PlaceOn({"n", "p", call->pod.uid, "a"}, {}, {});
-  Require(binding.has_value(), "what is held is bound");
-  for (const hami::ServedVendor& one : Served()) CheckDevices(*binding, *one.vendor);
+  CheckPlaced(cluster, *call, cluster.Filter(*call, {}));
+  cluster.RemovePod(call->pod.uid);
 }
 
 void CheckPreempt(std::string_view text) {
-  const Cluster cluster = OneNode();
+  const Cluster& cluster = OneNode();
   const auto call = ReadPreemptCall(text, cluster.PodFields());
   if (!call) return Require(!call.error().message.empty(), "a refusal says why");
   for (const auto& [node, victims] : cluster.Preempt(*call)) {
