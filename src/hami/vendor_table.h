@@ -68,6 +68,10 @@ struct ServedVendor {
 
 class VendorTable {
  public:
+  // Rows: the kinds of devices are numbered in a byte (CandidateDevice), and a pod is held against
+  // each of them.
+  static constexpr size_t kMost = 60;
+
   explicit VendorTable(const std::vector<VendorConfig>& configs);
   VendorTable(const VendorTable&) = delete;
   VendorTable& operator=(const VendorTable&) = delete;

@@ -34,9 +34,8 @@ struct TakenDevices {
 
 class Vendors {
  public:
-  static constexpr size_t kMost = 64;
-
-  // What they refer to outlives it. No more than kMost; the one with an agent, if any, first.
+  // What they refer to outlives it. The one with an agent, if any, comes first, before no more than
+  // VendorTable::kMost others.
   explicit Vendors(std::vector<hami::ServedVendor> served);
 
   // What of pods and nodes is read.

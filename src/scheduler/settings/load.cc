@@ -18,7 +18,6 @@ namespace tessera::scheduler {
 namespace {
 
 constexpr int64_t kDebugVerbosity = 5;
-constexpr size_t kMostVendors = 60;
 
 void Append(std::vector<config::Problem>& all, const std::vector<config::Problem>& more) {
   all.insert(all.end(), more.begin(), more.end());
@@ -148,9 +147,9 @@ class Rules {
     if (settings_.vendors.empty()) {
       Tell(Reason::kConfigMissing, "vendors", "needs a vendor at least");
     }
-    if (settings_.others.size() > kMostVendors) {
+    if (settings_.others.size() > hami::VendorTable::kMost) {
       Tell(Reason::kConfigBadValue, "vendors",
-           fmt::format("have more than {} models", kMostVendors));
+           fmt::format("have more than {} models", hami::VendorTable::kMost));
     }
     std::map<std::string, std::string> seen;  // what has a name
     if (std::ranges::count(settings_.vendors, "nvidia") > 0) {

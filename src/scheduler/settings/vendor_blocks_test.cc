@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scheduler/settings/vendor_blocks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "scheduler/settings/print.h"
@@ -90,6 +92,15 @@ TEST(VendorBlocks, ANameThatTwoVendorsHaveIsAnError) {
   EXPECT_EQ(ToldOf({.hami = "nvidia: {}\namd: {resourceCountName: nvidia.com/gpu}\n"}),
             "h.yaml: vendors have 'nvidia.com/gpu' twice: of nvidia.count and of amd "
             "[config-duplicate]\n");
+}
+
+TEST(VendorBlocks, TooManyModelsAreAnError) {
+  std::string models = "iluvatars:\n";
+  for (size_t i = 0; i <= hami::VendorTable::kMost; ++i) {
+    models += fmt::format("  - {{commonWord: W{0}, resourceCountName: a.io/{0}}}\n", i);
+  }
+  EXPECT_EQ(ToldOf({.hami = models}),
+            "h.yaml: vendors have more than 60 models [config-bad-value]\n");
 }
 
 TEST(VendorBlocks, WhatStaysWithHamisSchedulerIsWarnedOfByName) {
