@@ -76,7 +76,7 @@ func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times 
 // compareAllTimes does so for a burst and for one pod, oftener in long runs.
 func (c *cluster) compareAllTimes(t *testing.T, h *hami, scheduler string) {
 	t.Helper()
-	bursts, single := 1, 3
+	bursts, single := 1, 1
 	if longRun(t) > 0 {
 		bursts, single = 10, 15
 	}
