@@ -36,6 +36,7 @@ void Binder::Bind(const BindCall& call, Done done) {
 }
 
 void Binder::Place(const WorkPtr& work, bool may_read) {
+  work->unsure = cluster_.IsSent(work->call.uid);
   auto binding = cluster_.PlaceOn(work->call, clock_.Now(), clock_.WallNow());
   if (binding) {
     work->binding = *std::move(binding);
@@ -79,6 +80,7 @@ void Binder::Send(const WorkPtr& work) {
 void Binder::SendEnded(const WorkPtr& work, const Status& bound) {
   if (bound) return work->done({});
   const Reason why = bound.error().reason;
+  if (why == Reason::kApiUnreachable) work->unsure = true;
   if (why == Reason::kApiUnreachable || why == Reason::kApiConflict) {
     return LookUp(work, bound.error());
   }
@@ -113,6 +115,8 @@ void Binder::Judge(const WorkPtr& work, const kube::PodPtr& pod, const Error& wh
 }
 
 void Binder::Refuse(const WorkPtr& work, const Error& why) {
+  // A pod that is gone is bound by nothing any more.
+  if (work->unsure && why.reason != Reason::kNotFound) return work->done(Fail(why));
   cluster_.DropHold(work->call.uid);
   if (work->locked) locks_.Release(work->call.node, OwnerOf(work->call));
   log::Info("a pod is not bound",

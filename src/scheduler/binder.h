@@ -44,7 +44,8 @@ class Binder {
     Done done;
     kube::Binding binding{};
     bool locked = false;
-    int sent = 0;  // how often
+    int sent = 0;         // how often
+    bool unsure = false;  // one that was sent, by this call or one before, may bind it yet
   };
   using WorkPtr = std::shared_ptr<Work>;
 
@@ -57,7 +58,7 @@ class Binder {
   // What became of the pod, which `why` does not say.
   void LookUp(const WorkPtr& work, const Error& why);
   void Judge(const WorkPtr& work, const kube::PodPtr& pod, const Error& why);
-  // It was not bound by this call, and will not be.
+  // It is not bound by this call. Its room is given back unless one before may bind it yet.
   void Refuse(const WorkPtr& work, const Error& why);
   void ReadPod(const BindCall& call, std::function<void(const Result<kube::PodPtr>&)> answer);
 

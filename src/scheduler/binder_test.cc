@@ -198,6 +198,24 @@ TEST_F(BinderTest, APodThatMayNotBeBoundGivesItsRoomBack) {
   EXPECT_TRUE(FitsOn(Waiting("b")));
 }
 
+TEST_F(BinderTest, ARefusalKeepsTheRoomWhereABindingBeforeMayStillBeTaken) {
+  const kube::Pod pod = Waiting("a");
+  ASSERT_TRUE(FitsOn(pod));
+  AnswerBindings(kube::Refusal(504, "Timeout", "too slow"));
+  AnswerBindings(kube::Refusal(400, "BadRequest", "not now"));
+  EXPECT_EQ(Bind(pod),
+            "create /api/v1/namespaces/default/pods/a/binding: not now (400 BadRequest)");
+  EXPECT_FALSE(FitsOn(Waiting("b")));
+  // Nor does another call give it back.
+  AnswerBindings(kube::Refusal(400, "BadRequest", "not now"));
+  EXPECT_EQ(Bind(pod),
+            "create /api/v1/namespaces/default/pods/a/binding: not now (400 BadRequest)");
+  EXPECT_FALSE(FitsOn(Waiting("c")));
+
+  cluster_.RemovePod(pod.uid);
+  EXPECT_TRUE(FitsOn(Waiting("d")));
+}
+
 TEST_F(BinderTest, WhoDoesNotLeadAnyMoreWhenThePodHasTheLockDoesNotBindIt) {
   cluster_.PutNode(Node(""));
   const kube::Pod pod = Waiting("a");

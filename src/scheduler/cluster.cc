@@ -262,6 +262,11 @@ void Cluster::BindingSent(const std::string& uid) {
   if (hold != holds_.end()) hold->second.sent = true;
 }
 
+bool Cluster::IsSent(const std::string& uid) const {
+  const auto hold = holds_.find(uid);
+  return hold != holds_.end() && hold->second.sent;
+}
+
 void Cluster::DropHold(const std::string& uid) {
   if (holds_.erase(uid) > 0) Release(uid);
 }

@@ -72,6 +72,7 @@ class Cluster {
   // A Binding is on its way, by what is held: whoever filters the pod again gets the same until it
   // is known what became of that.
   void BindingSent(const std::string& uid);
+  bool IsSent(const std::string& uid) const;
   // What is held for the pod goes: it was not bound, and that is certain.
   void DropHold(const std::string& uid);
   // Holds that nobody has asked for in a while: of a pod that was never to be bound, such as one of

@@ -313,13 +313,17 @@ class ClusterModel {
     const std::string node = OneIn(20) ? std::string(kNodes[Below(kNodes.size())]) : chosen;
     const auto pod = pods_.find(uid);
     const BindCall call{"team", pod == pods_.end() ? "gone" : pod->second->name, uid, node};
+    const bool unsure = cluster_->IsSent(uid);
     const auto binding = cluster_->PlaceOn(call, now_, Wall());
     if (!binding) return;
     cluster_->BindingSent(uid);
     if (pod != pods_.end() && !pod->second->node.empty()) {
       return cluster_->PutPod(pod->second);  // an earlier one was taken: the binder looks
     }
-    if (pod == pods_.end() || !nodes_.contains(node)) return cluster_->DropHold(uid);
+    if (pod == pods_.end()) return cluster_->DropHold(uid);
+    if (!nodes_.contains(node)) {  // refused; an earlier one may still be taken
+      return unsure ? void() : cluster_->DropHold(uid);
+    }
     const Late sent{uid, node, binding->annotations};
     if (OneIn(10)) {  // nobody hears of it: it is lost, or comes late
       if (Below(2) == 0) late_.push_back(sent);
