@@ -68,10 +68,7 @@ void Binder::Lock(const WorkPtr& work) {
 }
 
 void Binder::Send(const WorkPtr& work) {
-  if (const Status may = may_bind_(); !may) {
-    // One that was sent before may still bind it: its room stays held.
-    return work->sent == 0 ? Refuse(work, may.error()) : work->done(may);
-  }
+  if (const Status may = may_bind_(); !may) return Refuse(work, may.error());
   ++work->sent;
   cluster_.BindingSent(work->call.uid);
   client_.Bind(work->binding, [this, work](const Status& bound) { SendEnded(work, bound); });
@@ -115,7 +112,7 @@ void Binder::Judge(const WorkPtr& work, const kube::PodPtr& pod, const Error& wh
 }
 
 void Binder::Refuse(const WorkPtr& work, const Error& why) {
-  // A pod that is gone is bound by nothing any more.
+  // A Binding before may still be taken: the room stays held, unless the pod is gone.
   if (work->unsure && why.reason != Reason::kNotFound) return work->done(Fail(why));
   cluster_.DropHold(work->call.uid);
   if (work->locked) locks_.Release(work->call.node, OwnerOf(work->call));
