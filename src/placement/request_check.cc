@@ -204,8 +204,7 @@ Status CheckRequest(const kube::Container& container, const RequestRules& rules)
                               .unit = "a percentage of each device's memory",
                               .most = 100}));
   const std::string* text = In(container.limits, rules.count_name);
-  const int64_t said = text == nullptr ? 0 : WholeQuantity(*text).value_or(0);
-  const int64_t count = said == 1 ? rules.count_step : said;
+  const int64_t count = CountFor(text == nullptr ? 0 : WholeQuantity(*text).value_or(0), rules);
   TRY(CheckCores(container, rules, count));
   TRY(CheckSeveral(container, rules, count));
   return CheckContradictions(container, rules);

@@ -95,7 +95,7 @@ Result<std::optional<Request>> Resolve(const kube::Container& container,
   if (!count || *count <= 0) return std::nullopt;
   if (*count > kMostOfInt32) return NotBelowLimit(container, rules.count_name);
   Request request;
-  request.count = static_cast<int32_t>(*count == 1 ? rules.count_step : *count);
+  request.count = static_cast<int32_t>(CountFor(*count, rules));
   request.memory = TRY(MemoryInSizes(container, rules));
   request.percentage = Percent(NumberAskedFor(container, rules.percentage_name).value_or(0));
   const bool has_sizes = !rules.memory_name.empty() || !rules.percentage_name.empty();

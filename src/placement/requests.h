@@ -43,6 +43,11 @@ struct RequestRules {
 // than `most_memory`.
 std::optional<int32_t> SizeFor(int64_t memory, const RequestRules& rules);
 
+// How many devices a container gets that asks for so many.
+inline int64_t CountFor(int64_t asked, const RequestRules& rules) {
+  return asked == 1 ? rules.count_step : asked;
+}
+
 // Of one container, for each of its devices.
 struct Request {
   int32_t count = 0;       // devices

@@ -58,8 +58,7 @@ bool IsWhole(const NewContainer& container, const RequestRules& requests) {
 // 0: none.
 int64_t CountOf(const NewContainer& container, const DeviceRules& rules) {
   const int64_t asked = Asked(container, rules.requests.count_name);
-  const int64_t count = asked == 0 ? rules.default_count : asked;
-  return count == 1 ? rules.requests.count_step : count;
+  return CountFor(asked == 0 ? rules.default_count : asked, rules.requests);
 }
 
 // Where it names none.
