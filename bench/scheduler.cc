@@ -12,17 +12,13 @@ namespace {
 
 constexpr int kGpus = 8;
 
-RequestRules Rules() {
-  return RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
-}
-
 std::string NameOf(int64_t node) {
   return fmt::format("node-{:05}.cluster.example", node);
 }
 
 // So many nodes of eight GPUs, every other one full.
 scheduler::Cluster HalfFull(int64_t nodes) {
-  scheduler::Cluster cluster(hami::kNvidia, Rules(), {});
+  scheduler::Cluster cluster({hami::ServedVendor()}, {});
   for (int64_t n = 0; n < nodes; ++n) {
     std::vector<hami::RegisteredDevice> gpus;
     std::string allocated;
@@ -78,7 +74,7 @@ BENCHMARK(Filter)->Arg(1'000)->Arg(5'000)->Arg(10'000)->Unit(benchmark::kMillise
 
 // The part of it that is the text's.
 void ReadCall(benchmark::State& state) {
-  const scheduler::Cluster cluster(hami::kNvidia, Rules(), {});
+  const scheduler::Cluster cluster({hami::ServedVendor()}, {});
   const std::string text = CallOf(state.range(0));
   Compare(
       state,

@@ -9,7 +9,6 @@
 namespace tessera::hami {
 namespace {
 
-constexpr SharingTraits kWholeIfSeveral{.several_whole = true};
 constexpr int kIluvatarUnit = 256;                                      // MiB
 constexpr std::array<int32_t, 3> kXpuSizes = {24'576, 49'152, 98'304};  // MiB
 
@@ -32,8 +31,7 @@ constexpr Vendor kHygon = {.word = "DCU",
                            .use_type = "hygon.com/use-dcutype",
                            .no_use_type = "hygon.com/nouse-dcutype",
                            .use_id = "hygon.com/use-gpuuuid",
-                           .no_use_id = "hygon.com/nouse-gpuuuid",
-                           .traits = kWholeIfSeveral};
+                           .no_use_id = "hygon.com/nouse-gpuuuid"};
 
 constexpr Vendor kVastai = {.word = "Vastai",
                             .node_register = "hami.io/node-va-register",
@@ -77,7 +75,6 @@ constexpr Vendor kAscend = {.node_mode = "hami-vnpu-core",
                             .pod_time = "predicate-time",
                             .use_mode = "huawei.com/vnpu-mode",
                             .usual_mode = kModeTemplate,
-                            .traits = kWholeIfSeveral,
                             .hiding_variable = "ASCEND_VISIBLE_DEVICES"};
 
 struct Prototype {
@@ -118,7 +115,7 @@ void SetPeculiar(const VendorConfig& config, ServedVendor& row) {
   RequestRules& rules = row.rules;
   if (config.family == "ascend") return SetTemplates(config, row);
   if (config.family == "amd" || config.family == "hygon") rules.default_cores = kAllCores;
-  rules.several_whole = row.vendor->traits.several_whole;
+  rules.several_whole = config.family == "hygon";
   rules.several_cores = config.family == "iluvatar";
   if (config.family == "xpu") {
     rules.sizes = {kXpuSizes.begin(), kXpuSizes.end()};
@@ -199,9 +196,7 @@ VendorTable::VendorTable(const std::vector<VendorConfig>& configs) {
   for (const VendorConfig& config : configs) {
     Vendor& vendor = vendors_.emplace_back(PrototypeOf(config.family));
     SetNames(config, vendor);
-    ServedVendor& row = rows_.emplace_back(
-        ServedVendor{.vendor = &vendor, .rules = RulesOf(config.count, vendor.Requests())});
-    SetPeculiar(config, row);
+    SetPeculiar(config, rows_.emplace_back(ServedVendor{.vendor = &vendor}));
   }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hami/vendor.h"
+#include "placement/placement.h"
 #include "placement/requests.h"
 
 namespace tessera::hami {
@@ -51,10 +52,11 @@ struct VendorConfig {
 // As HAMi's chart has them. None of another family.
 std::vector<VendorConfig> UsualConfigs(std::string_view family);
 
-// A vendor whose devices are placed. What it refers to outlives it.
+// A vendor whose devices are placed; NVIDIA, by the names of its chart, where nothing is said. What
+// it refers to outlives it.
 struct ServedVendor {
   const Vendor* vendor = &kNvidia;
-  RequestRules rules{};
+  RequestRules rules = RulesOf(std::string(vendor->count), vendor->Requests());
   // Of pods that ask for devices in kModeCore, where those are asked for otherwise.
   std::optional<RequestRules> core_rules{};
   // Names of templates by their memory.

@@ -14,7 +14,7 @@ using Words = std::vector<std::string>;
 // Node n1 with one GPU of 8,000 MiB, and pods of which each asks for all of it.
 class BinderTest : public HamiClusterTest {
  protected:
-  BinderTest() : cluster_(hami::kNvidia, Rules(), {}) {
+  BinderTest() : cluster_({hami::ServedVendor()}, {}) {
     cluster_.PutNode(Node("0.1.0 late-bound"));
     handler_ = [this, others = handler_](const fake::Asked& asked, fake::Peer& peer) {
       if (asked.method != "POST") return others(asked, peer);
@@ -23,9 +23,6 @@ class BinderTest : public HamiClusterTest {
       answers_.erase(answers_.begin());
       answer(asked, peer);
     };
-  }
-  static RequestRules Rules() {
-    return RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
   }
   static kube::ClusterNode Node(const std::string& mark) {
     const hami::RegisteredDevice gpu{.id = "GPU-a",

@@ -37,9 +37,6 @@ Cluster::Cluster(std::vector<hami::ServedVendor> vendors, Policies policies)
       policies_(std::move(policies)),
       quotas_(vendors_.with_agent() == nullptr ? RequestRules() : vendors_.with_agent()->rules) {}
 
-Cluster::Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies)
-    : Cluster({{.vendor = &vendor, .rules = std::move(rules)}}, std::move(policies)) {}
-
 void Cluster::PutNode(const kube::ClusterNode& node) {
   NodeState& state = nodes_[node.name];
   state.unreadable = !node.excess.empty();

@@ -37,8 +37,6 @@ class Cluster {
  public:
   // What the vendors refer to outlives it. `policies` hold where a pod says nothing else.
   Cluster(std::vector<hami::ServedVendor> vendors, Policies policies);
-  // Of one vendor alone.
-  Cluster(const hami::Vendor& vendor, RequestRules rules, Policies policies);
 
   // What of pods and nodes it reads.
   const kube::PodFields& PodFields() const { return vendors_.pod_fields(); }

@@ -14,9 +14,7 @@ using Names = std::vector<std::string>;
 // Node "a" with one GPU of 8,000 MiB.
 class ClusterExplainTest : public ::testing::Test {
  protected:
-  ClusterExplainTest()
-      : cluster_(hami::kNvidia, RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()),
-                 {}) {
+  ClusterExplainTest() : cluster_({hami::ServedVendor()}, {}) {
     const hami::RegisteredDevice gpu{.id = "GPU-a",
                                      .count = 10,
                                      .devmem = 8000,

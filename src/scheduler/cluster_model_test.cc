@@ -141,10 +141,6 @@ class ClusterModel {
   }
 
  private:
-  static RequestRules Rules() {
-    return RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
-  }
-
   uint64_t Below(uint64_t bound) { return random_() % bound; }
   // A fault; none while all settles, as what is held for a pod that is not bound is nobody's room.
   bool OneIn(uint64_t bound) { return Below(bound) == 0 && !settles_; }
@@ -360,7 +356,7 @@ class ClusterModel {
     events_.clear();
     known_.clear();
     refused_.clear();
-    cluster_ = std::make_unique<Cluster>(hami::kNvidia, Rules(), Policies());
+    cluster_ = std::make_unique<Cluster>(std::vector{hami::ServedVendor()}, Policies());
     if (quota_ > 0) {
       cluster_->quotas().Put({.quota_namespace = "team",
                               .name = "gpus",

@@ -41,8 +41,7 @@ class ClusterPreemptTest : public ::testing::Test {
     cluster_.PutPod(std::make_shared<const kube::Pod>(std::move(pod)));
   }
 
-  Cluster cluster_{
-      hami::kNvidia, RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()), {}};
+  Cluster cluster_{{hami::ServedVendor()}, {}};
 };
 
 TEST_F(ClusterPreemptTest, PodsAreEvictedWhereThatMakesRoomForThePod) {

@@ -13,14 +13,10 @@ using Kind = kube::Container::Kind;
 
 constexpr char kAllocated[] = "hami.io/vgpu-devices-allocated";
 
-RequestRules Rules() {
-  return RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests());
-}
-
 // Nodes "a" and "b" with one GPU of 8,000 MiB each, "GPU-a" and "GPU-b".
 class ClusterTest : public ::testing::Test {
  protected:
-  ClusterTest() : cluster_(hami::kNvidia, Rules(), {}) {
+  ClusterTest() : cluster_({hami::ServedVendor()}, {}) {
     cluster_.PutNode(Node("a", 8000));
     cluster_.PutNode(Node("b", 8000));
   }
@@ -405,7 +401,7 @@ TEST_F(MixedNodeTest, InstancesThatCannotBeReadCloseTheNode) {
 }
 
 TEST(ClusterPoliciesTest, TheProgramsPoliciesHoldWhereAPodSaysNothingElse) {
-  Cluster cluster(hami::kNvidia, Rules(), {.node = NodePolicy::kSpread, .device = "binpack"});
+  Cluster cluster({hami::ServedVendor()}, {.node = NodePolicy::kSpread, .device = "binpack"});
   std::vector<hami::RegisteredDevice> gpus;
   for (const char* id : {"GPU-0", "GPU-1"}) {
     gpus.push_back({.id = id,

@@ -38,8 +38,7 @@ class ClusterWholeTest : public ::testing::Test {
     return cluster_.Filter({.pod = pod, .nodes = nodes}, {});
   }
 
-  Cluster cluster_{
-      hami::kNvidia, RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()), {}};
+  Cluster cluster_{{hami::ServedVendor()}, {}};
 };
 
 TEST_F(ClusterWholeTest, ANodeOfWholeDevicesTakesPodsThatWantAllOfAny) {

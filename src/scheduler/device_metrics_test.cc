@@ -30,8 +30,7 @@ class DeviceMetricsTest : public testing::Test {
     return metrics.Release();
   }
 
-  Cluster cluster_{
-      hami::kNvidia, RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()), {}};
+  Cluster cluster_{{hami::ServedVendor()}, {}};
 };
 
 TEST_F(DeviceMetricsTest, DevicesPodsAndQuotasAreToldByHAMisNames) {

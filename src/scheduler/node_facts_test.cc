@@ -76,8 +76,7 @@ TEST(NodeFacts, AreAddedUpAnewOnlyWhereSomethingChanged) {
 }
 
 TEST(NodeFacts, AreOfTheClustersNodes) {
-  Cluster cluster(hami::kNvidia,
-                  RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests()), {});
+  Cluster cluster({hami::ServedVendor()}, {});
   const std::vector<hami::RegisteredDevice> gpus{
       {.id = "GPU-a", .count = 10, .devmem = 8000, .devcore = 100, .type = "A", .health = true}};
   cluster.PutNode(

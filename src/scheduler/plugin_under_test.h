@@ -100,8 +100,7 @@ class VendorClusterTest : public ::testing::Test {
     return all;
   }
   static std::vector<hami::ServedVendor> Served(const hami::VendorTable& table) {
-    std::vector<hami::ServedVendor> all{
-        {.rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests())}};
+    std::vector<hami::ServedVendor> all{hami::ServedVendor()};
     all.insert(all.end(), table.rows().begin(), table.rows().end());
     return all;
   }

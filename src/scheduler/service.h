@@ -27,8 +27,7 @@ struct ServiceOptions {
   std::string status_address = "127.0.0.1:9395";
   // Whose devices are placed; the one whose nodes may have an agent of ours comes first. What they
   // refer to outlives the service, as what the webhook's rules refer to.
-  std::vector<hami::ServedVendor> vendors = {
-      {.rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests())}};
+  std::vector<hami::ServedVendor> vendors = {hami::ServedVendor()};
   Policies policies{};
   std::vector<std::string> node_labels{};  // "KEY=VALUE": devices of nodes without all do not count
   NodeLockLimits locks{};

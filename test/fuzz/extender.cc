@@ -29,8 +29,7 @@ const std::vector<hami::ServedVendor>& Served() {
     return all;
   }());
   static const std::vector<hami::ServedVendor> served = [] {
-    std::vector<hami::ServedVendor> all{
-        {.rules = RulesOf(std::string(hami::kNvidia.count), hami::kNvidia.Requests())}};
+    std::vector<hami::ServedVendor> all{hami::ServedVendor()};
     all.insert(all.end(), table.rows().begin(), table.rows().end());
     return all;
   }();

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <csignal>
 #include <string>
 #include <utility>
@@ -62,10 +61,6 @@ RequestRules RulesBy(const scheduler::Settings& settings) {
           .memory_factor = static_cast<int32_t>(settings.memory_factor)};
 }
 
-bool PlacesNvidia(const scheduler::Settings& settings) {
-  return std::ranges::count(settings.vendors, "nvidia") > 0;
-}
-
 scheduler::Policies PoliciesBy(const scheduler::Settings& settings) {
   const bool spreads = settings.node_policy == "spread";
   return {.node = spreads ? scheduler::NodePolicy::kSpread : scheduler::NodePolicy::kBinpack,
@@ -99,7 +94,7 @@ webhook::DeviceRules NvidiaRulesBy(const scheduler::Settings& settings) {
 std::vector<webhook::DeviceRules> DeviceRulesBy(const scheduler::Settings& settings,
                                                 const hami::VendorTable& table) {
   std::vector<webhook::DeviceRules> all;
-  if (PlacesNvidia(settings)) all.push_back(NvidiaRulesBy(settings));
+  if (settings.Places("nvidia")) all.push_back(NvidiaRulesBy(settings));
   for (size_t i = 0; i < table.rows().size(); ++i) {
     const hami::ServedVendor& served = table.rows()[i];
     all.push_back({.vendor = served.vendor,
@@ -173,7 +168,7 @@ int Serve(const std::vector<std::string>& words) {
 std::vector<hami::ServedVendor> ServedBy(const scheduler::Settings& settings,
                                          const hami::VendorTable& table) {
   std::vector<hami::ServedVendor> served;
-  if (PlacesNvidia(settings)) served.push_back({.rules = RulesBy(settings)});
+  if (settings.Places("nvidia")) served.push_back({.rules = RulesBy(settings)});
   served.insert(served.end(), table.rows().begin(), table.rows().end());
   return served;
 }

@@ -74,7 +74,7 @@ void TakeFlags(const Sources& sources, Loaded& loaded) {
 void CompleteVendors(Settings& settings) {
   std::vector<hami::VendorConfig> others;
   for (const std::string_view family : hami::kFamilies) {
-    if (std::ranges::count(settings.vendors, family) == 0) continue;
+    if (!settings.Places(family)) continue;
     std::vector<hami::VendorConfig> configs;
     std::ranges::copy_if(settings.others, std::back_inserter(configs),
                          [&](const auto& config) { return config.family == family; });
@@ -152,7 +152,7 @@ class Rules {
            fmt::format("have more than {} models", hami::VendorTable::kMost));
     }
     std::map<std::string, std::string> seen;  // what has a name
-    if (std::ranges::count(settings_.vendors, "nvidia") > 0) {
+    if (settings_.Places("nvidia")) {
       seen = {{settings_.count_name, "nvidia.count"},
               {settings_.memory_name, "nvidia.memory"},
               {settings_.percentage_name, "nvidia.percentage"},

@@ -4,8 +4,10 @@
 // thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -63,6 +65,7 @@ struct Settings {
 
   // Whose devices are placed: "nvidia", and of hami::kFamilies.
   std::vector<std::string> vendors = {"nvidia"};
+  bool Places(std::string_view vendor) const { return std::ranges::count(vendors, vendor) > 0; }
   // Those besides NVIDIA, as HAMi's file or its chart has them; none until it is loaded.
   std::vector<hami::VendorConfig> others{};
 

@@ -180,6 +180,12 @@ std::vector<Option> LeaseOptions() {
   };
 }
 
+std::vector<std::string> VendorNames() {
+  std::vector<std::string> names{"nvidia"};
+  names.insert(names.end(), hami::kFamilies.begin(), hami::kFamilies.end());
+  return names;
+}
+
 std::vector<Option> PodOptions() {
   return {
       {.key = "schedulerNames",
@@ -191,7 +197,7 @@ std::vector<Option> PodOptions() {
            "first is written into pods that name none."},
       {.key = "vendors",
        .member = &Settings::vendors,
-       .values = {"nvidia", "amd", "ascend", "biren", "hygon", "iluvatar", "vastai", "xpu"},
+       .values = VendorNames(),
        .doc = "Whose devices are placed; with HAMi's file, those that have a block there."},
       {.key = "nodes.labels",
        .flag = "node-label-selector",
