@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -115,10 +114,8 @@ func TestTheSchedulerBindsPodsToManyNodesAsFastAsPlainOnes(t *testing.T) {
 		pods, times = 200, 3
 	}
 	c := theCluster(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
 	// Kubernetes' own bindings would be as slow as its client.
-	h := c.startSchedulerWith(t, 8, func(m manifest) {
+	h := c.startSharesWith(t, func(m manifest) {
 		if text, found, _ := unstructured.NestedString(m.object.Object, "data", "kube-scheduler.yaml"); found {
 			text += "clientConnection: {qps: 1000, burst: 1000}\n"
 			must(t, unstructured.SetNestedField(m.object.Object, text, "data", "kube-scheduler.yaml"))
@@ -142,10 +139,7 @@ func TestTheSchedulerBindsPodsToManyNodesAsFastAsPlainOnes(t *testing.T) {
 		}
 	}
 
-	median := func(kind string) float64 {
-		slices.Sort(found[kind])
-		return found[kind][times/2]
-	}
+	median := func(kind string) float64 { return medianOf(found[kind]) }
 	fmt.Printf("measured pods bound to %d nodes: %.1f a second with shares of GPUs, %.1f plain, %.1f with as many other "+
 		"resources; ratios %.2f and %.2f (medians of %d times %d pods)\n", nodes, median("share"), median("plain"),
 		median("other"), median("share")/median("plain"), median("share")/median("other"), times, pods)

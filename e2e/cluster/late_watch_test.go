@@ -125,9 +125,7 @@ func askingLate(t *testing.T) func(manifest) {
 func TestNoGPUIsGivenTwiceWhereTheSchedulersWatchIsHalfAMinuteBehind(t *testing.T) {
 	c := theCluster(t)
 	watches := startLateService(t)
-	makeGPUs(t)
-	c.installRequested(t, "")
-	h := c.startSchedulerWith(t, 8, askingLate(t))
+	h := c.startSharesWith(t, askingLate(t))
 
 	pods := c.placeAll(t, h, func(leader v1.Pod) {
 		must(t, c.client.CoreV1().Pods(agentNamespace).Delete(t.Context(), leader.Name, metav1.DeleteOptions{}))

@@ -20,9 +20,15 @@ const (
 // startShares gives the node GPUs, an agent that shares them as pods ask, and the scheduler that places these.
 func (c *cluster) startShares(t *testing.T) *hami {
 	t.Helper()
+	return c.startSharesWith(t, func(manifest) {})
+}
+
+// startSharesWith is the same with a change of what ships of the scheduler.
+func (c *cluster) startSharesWith(t *testing.T, change func(manifest)) *hami {
+	t.Helper()
 	makeGPUs(t)
 	c.installRequested(t, "")
-	return c.startScheduler(t, 8)
+	return c.startSchedulerWith(t, 8, change)
 }
 
 // startScheduler applies deploy/scheduler as it ships, once the plugin has registered its GPUs, and waits

@@ -51,6 +51,11 @@ func (c *cluster) timeUntilRunning(t *testing.T, h *hami, count int, asks asked)
 	return bound, run
 }
 
+func medianOf(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
 // compareTimes prints how long so many pods with virtual GPUs take, and as many plain ones, in turns.
 func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times int) {
 	t.Helper()
@@ -63,10 +68,7 @@ func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times 
 			seconds[kind+" bound"] = append(seconds[kind+" bound"], bound.Seconds())
 		}
 	}
-	median := func(kind string) float64 {
-		slices.Sort(seconds[kind])
-		return seconds[kind][times/2]
-	}
+	median := func(kind string) float64 { return medianOf(seconds[kind]) }
 	fmt.Printf("measured %s: with virtual GPUs %.2f s, %.2f of them until bound; plain %.2f s, %.2f of them; "+
 		"ratio %.2f (medians of %d); locks outlived bindings for %.3f s a time\n", what, median("virtual"),
 		median("virtual bound"), median("plain"), median("plain bound"), median("virtual")/median("plain"), times,
