@@ -394,8 +394,9 @@ void GrantBinder::EmitBound(const Binding& binding, const kube::Pod& pod,
 }
 
 Status GrantBinder::WriteDocument(const Binding& binding, const BindingRecord& record,
-                                  const std::string& name) const {
+                                  const std::string& name) {
   const std::string path = binding.cdi_dir + "/" + GrantFileName(name);
+  documents_.Renew(path);
   if (binding.described == nullptr) {
     // The one that was written before is whole.
     const auto on_disk = os::ReadFile(path);

@@ -26,6 +26,7 @@
 #include "binding/held_grants.h"
 #include "binding/refusals.h"
 #include "fraction/bind_context.h"
+#include "fraction/grant_documents.h"
 #include "fraction/grant_space.h"
 #include "fraction/grant_times_thread.h"
 #include "fraction/leftovers.h"
@@ -86,7 +87,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // kubelet having written so.
   bool AnyLacksCapacity() const;
   // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well,
-  // and what former ones have left in `containers`, which have the directories of containers.
+  // what former ones have left in `containers`, which have the directories of containers, and
+  // documents that no runtime needs any more.
   void RemoveForgotten(const std::set<std::string>& cdi_dirs,
                        const std::set<std::string>& containers = {});
   // The same of all grants, whether kubelet knows them or not: once no agent runs any more.
@@ -148,7 +150,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   void RecordDevices(const BindingRecord& record) const;
   void EmitBound(const Binding& binding, const kube::Pod& pod, const BindingRecord& record) const;
   Status WriteDocument(const Binding& binding, const BindingRecord& record,
-                       const std::string& name) const;
+                       const std::string& name);
 
   Result<HeldGrantsPtr> ReadCheckpoint();
   void NoteShape(const Result<HeldGrantsPtr>& read);
@@ -156,6 +158,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   Result<std::set<std::string>> LiveGrants();
   void ForgetEnded(const std::set<std::string>& cdi_dirs);
   Status ForgetGrant(const std::string& name, const std::set<std::string>& cdi_dirs);
+  // Whose pods are known to have ended, though kubelet's checkpoint may have them still.
+  std::set<std::string> EndedGrants() const;
   std::set<std::string> ContainersOf(const std::set<std::string>& configured);
 
   const std::function<std::string()> versions_;
@@ -178,6 +182,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   std::vector<std::unique_ptr<BindRequest>> waiting_ TESSERA_GUARDED_BY(batch_mutex_);
   bool deciding_ TESSERA_GUARDED_BY(batch_mutex_) = false;
   std::atomic<int64_t> no_room_until_{INT64_MIN};  // milliseconds of `clock_`
+  GrantDocuments documents_{clock_};
   Mutex removing_;
   std::map<std::string, Steady> forgotten_ TESSERA_GUARDED_BY(removing_);  // grants, since when
   Mutex containers_mutex_;

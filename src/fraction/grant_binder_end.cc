@@ -30,7 +30,12 @@ void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
   }
   std::map<std::string, Steady> forgotten;
   const Steady now = clock_.Now();
+  const std::set<std::string> ended = EndedGrants();
   for (const std::string& name : *grants) {
+    const bool over = !live->contains(name) || ended.contains(name);
+    for (const std::string& directory : cdi_dirs) {
+      documents_.Sweep(directory + "/" + GrantFileName(name), over);
+    }
     if (live->contains(name)) continue;
     const auto known = forgotten_.find(name);
     const Steady since = known == forgotten_.end() ? now : known->second;
@@ -43,6 +48,15 @@ void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
     forgotten[name] = now - since >= kForgotten ? now : since;
   }
   forgotten_ = std::move(forgotten);
+}
+
+std::set<std::string> GrantBinder::EndedGrants() const {
+  std::set<std::string> ended;
+  for (const auto& [name, record] : store_.known()) {
+    const PodPtr pod = context_->pods.Find(record->pod_uid);
+    if (pod != nullptr && pod->HasEnded()) ended.insert(name);
+  }
+  return ended;
 }
 
 std::optional<GrantSpace::SpaceReport> GrantBinder::LookAtSpace(
@@ -76,7 +90,7 @@ Status GrantBinder::ForgetGrant(const std::string& name, const std::set<std::str
   const std::string uid = record && *record ? (*record)->pod_uid : "unknown";
   const std::string pod = context_->pods.NameOf(uid);
   for (const std::string& directory : cdi_dirs) {
-    (void)os::RemoveFile(directory + "/" + GrantFileName(name));
+    documents_.Remove(directory + "/" + GrantFileName(name));
   }
   times_.Remove(name);
   if (record && *record) {

@@ -431,18 +431,43 @@ TEST_F(GrantBinderTest, WhatKubeletHasForgottenForAMinuteIsRemoved) {
   Save();
 
   RemoveForgotten();
+  EXPECT_EQ(LimitsOf(kOne), "no document");
   clock_.Advance(Duration(59'999));
   RemoveForgotten();
-  EXPECT_NE(LimitsOf(kOne), "no document");
+  const std::string records = directory_ + "/state/grants";
+  EXPECT_EQ(os::ListDirectory(records).value().size(), 2u);
   clock_.Advance(Duration(1));
   RemoveForgotten();
 
-  EXPECT_EQ(LimitsOf(kOne), "no document");
   EXPECT_NE(LimitsOf(kOther), "no document");
   const std::string containers = directory_ + "/usr/local/vgpu/containers";
   EXPECT_EQ(os::ListDirectory(containers).value(), std::vector<std::string>{kOther});
-  EXPECT_EQ(os::ListDirectory(directory_ + "/state/grants").value(),
+  EXPECT_EQ(os::ListDirectory(records).value(),
             std::vector<std::string>{std::string(kOther) + ".json"});
+}
+
+TEST_F(GrantBinderTest, ADocumentGoesOnceItsContainerIsMadeAndReturnsBeforeItIsMadeAgain) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  const std::string limits = LimitsOf(kOne);
+  clock_.Advance(GrantDocuments::kKept);
+  RemoveForgotten();
+  EXPECT_EQ(LimitsOf(kOne), "no document");
+
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  RemoveForgotten();
+  EXPECT_EQ(LimitsOf(kOne), limits);
+}
+
+TEST_F(GrantBinderTest, TheDocumentOfAPodThatHasEndedGoes) {
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_EQ(Bind({Share(0, 0)}), "");
+  kube::Pod pod;
+  pod.uid = "uid-1";
+  pod.phase = kube::Pod::Phase::kSucceeded;
+  context_->pods.Put(pod);
+  RemoveForgotten();
+  EXPECT_EQ(LimitsOf(kOne), "no document");
 }
 
 TEST_F(GrantBinderTest, WithoutACheckpointNothingIsForgotten) {
