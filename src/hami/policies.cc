@@ -69,6 +69,12 @@ std::optional<int64_t> NumberIn(std::string_view text) {
 
 }  // namespace
 
+std::optional<int32_t> NodeChoicesIn(std::string_view text) {
+  const auto choices = ParseInt32(Trim(text));
+  if (!choices || *choices < 1 || *choices > kMostNodeChoices) return std::nullopt;
+  return *choices;
+}
+
 DevicePolicy DevicePolicyOf(std::string_view names, bool numa_bind) {
   const Names list = ListIn(names);
   const bool chain = names.find(',') != std::string_view::npos || Has(list, kNuma);

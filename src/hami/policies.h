@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.h"
@@ -17,6 +19,11 @@ inline constexpr std::array<std::string_view, 5> kDevicePolicies = {"binpack", "
                                                                     "numa", "topology-aware"};
 // Those that decide one after the other in a list.
 inline constexpr std::array<std::string_view, 3> kChainedPolicies = {"binpack", "spread", "numa"};
+
+// Annotation of a pod: how many nodes kube-scheduler chooses from, 1 to kMostNodeChoices.
+inline constexpr std::string_view kNodeChoices = "tessera.dev/node-choices";
+inline constexpr int32_t kMostNodeChoices = 100;
+std::optional<int32_t> NodeChoicesIn(std::string_view text);
 
 // One of kDevicePolicies, or several with commas between them.
 // Other names are none; without any it is spread, as with HAMi. `numa_bind`: all devices of a

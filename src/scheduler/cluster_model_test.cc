@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "hami/names.h"
 #include "hami/node_register.h"
+#include "hami/policies.h"
 #include "scheduler/cluster.h"
 
 namespace tessera::scheduler {
@@ -207,7 +208,7 @@ class ClusterModel {
     if (which == 1) pod.containers.push_back(AnyContainer("sidecar", Kind::kSidecar));
     pod.containers.push_back(AnyContainer("main", Kind::kApp));
     if (which == 2) pod.containers.push_back(AnyContainer("other", Kind::kApp));
-    if (Below(4) == 0) pod.annotations[std::string(kNodeChoices)] = "3";
+    if (Below(4) == 0) pod.annotations[std::string(hami::kNodeChoices)] = "3";
     Put(std::move(pod));
   }
 

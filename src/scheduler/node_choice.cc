@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
-#include "hami/text_numbers.h"
+#include "hami/policies.h"
 
 namespace tessera::scheduler {
 
 size_t ChoicesOf(const kube::Pod& pod) {
-  const auto asked = hami::ParseInt32(Trim(pod.Annotation(kNodeChoices)));
-  if (asked && *asked >= 1 && *asked <= static_cast<int32_t>(kMostChoices)) return *asked;
+  if (const auto asked = hami::NodeChoicesIn(pod.Annotation(hami::kNodeChoices))) return *asked;
   return pod.prefers_nodes ? kUsualChoices : 1;
 }
 

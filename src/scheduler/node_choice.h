@@ -19,12 +19,9 @@ enum class NodePolicy : uint8_t {
   kSpread,   // the emptiest
 };
 
-// Annotation of a pod: how many nodes kube-scheduler chooses from, 1 to kMostChoices.
-inline constexpr std::string_view kNodeChoices = "tessera.dev/node-choices";
-inline constexpr size_t kMostChoices = 100;
 inline constexpr size_t kUsualChoices = 16;  // of a pod that prefers nodes and does not say
 
-// By the annotation; without one, or with one that is none of these numbers, 1 or kUsualChoices.
+// By hami::kNodeChoices; without it, or with one that is no such number, 1 or kUsualChoices.
 size_t ChoicesOf(const kube::Pod& pod);
 
 using NodeScores = std::map<std::string, int64_t, std::less<>>;

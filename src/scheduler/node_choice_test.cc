@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hami/policies.h"
+
 namespace tessera::scheduler {
 namespace {
 
@@ -48,7 +50,7 @@ TEST(NodeChoiceTest, ScoresGoFromZeroToTen) {
 TEST(NodeChoiceTest, APodSaysHowManyThereAreToChooseFrom) {
   const auto choices = [](const char* asked, bool prefers) {
     kube::Pod pod{.prefers_nodes = prefers};
-    if (asked != nullptr) pod.annotations[std::string(kNodeChoices)] = asked;
+    if (asked != nullptr) pod.annotations[std::string(hami::kNodeChoices)] = asked;
     return ChoicesOf(pod);
   };
   EXPECT_EQ(choices(nullptr, false), 1U);

@@ -40,7 +40,7 @@ kube::Which OneOf(std::set<std::string, std::less<>> names) {
 
 kube::PodFields PodFieldsOf(const std::vector<ServedVendor>& served) {
   // What keys begin with.
-  std::set<std::string, std::less<>> keys{std::string(kNodeChoices)};
+  std::set<std::string, std::less<>> keys{std::string(hami::kNodeChoices)};
   std::set<std::string, std::less<>> resources;
   for (const ServedVendor& one : served) {
     for (const std::string_view key : UserKeysOf(*one.vendor)) keys.emplace(key);

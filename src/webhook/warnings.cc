@@ -102,6 +102,13 @@ void WarnOfWeights(const NewPod& pod, std::vector<std::string>& warnings) {
                   hami::kScoringWeights, Brief(*weights)));
 }
 
+void WarnOfNodeChoices(const NewPod& pod, std::vector<std::string>& warnings) {
+  const std::string* choices = Annotation(pod, hami::kNodeChoices);
+  if (choices == nullptr || hami::NodeChoicesIn(*choices)) return;
+  warnings.push_back(fmt::format("{}: {} is none; write a whole number from 1 to {}",
+                                 hami::kNodeChoices, Brief(*choices), hami::kMostNodeChoices));
+}
+
 void WarnOfIds(const NewPod& pod, const DeviceRules& rules, std::vector<std::string>& warnings) {
   const std::string* ids = Annotation(pod, rules.vendor->use_id);
   if (ids == nullptr) return;
@@ -131,6 +138,7 @@ std::vector<std::string> WarningsFor(const NewPod& pod, const DeviceRules& rules
   WarnOfSizes(pod, rules, most, warnings);
   WarnOfPolicies(pod, warnings);
   WarnOfWeights(pod, warnings);
+  WarnOfNodeChoices(pod, warnings);
   WarnOfIds(pod, rules, warnings);
   return warnings;
 }

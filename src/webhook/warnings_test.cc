@@ -57,6 +57,20 @@ TEST(Warnings, WeightsThatAreNoneAreWarnedOf) {
             std::vector<std::string>{});
 }
 
+TEST(Warnings, ANumberOfNodesThatIsNoneIsWarnedOf) {
+  for (const char* choices : {"many", "0", "101"}) {
+    EXPECT_EQ(WarningsOf(PodMarked(
+                  fmt::format(R"("annotations": {{"tessera.dev/node-choices": "{}"}})", choices),
+                  kShare)),
+              std::vector<std::string>{
+                  fmt::format("tessera.dev/node-choices: {} is none; write a whole number from 1 "
+                              "to 100",
+                              choices)});
+  }
+  EXPECT_EQ(WarningsOf(PodMarked(R"("annotations": {"tessera.dev/node-choices": "100"})", kShare)),
+            std::vector<std::string>{});
+}
+
 TEST(Warnings, FewerIdsThanDevicesAreWarnedOf) {
   EXPECT_EQ(
       WarningsOf(PodMarked(R"("annotations": {"nvidia.com/use-gpuuuid": "GPU-0, GPU-0"})",
