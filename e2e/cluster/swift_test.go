@@ -14,8 +14,12 @@ import (
 
 // timed are pods that only stay, in a network of their own: with a virtual GPU, or plain ones that
 // Kubernetes' own scheduler places.
-func timed(name string, asks asked) *v1.Pod {
-	pod := podOf(name, 0, stay)
+func timed(n int, asks asked) *v1.Pod {
+	kind := "plain"
+	if asks.count > 0 {
+		kind = "share"
+	}
+	pod := podOf(fmt.Sprintf("%s-%d", kind, n), 0, stay)
 	pod.Spec.Containers[0].Resources.Limits = asks.limits()
 	if asks.count > 0 {
 		pod.Spec.SchedulerName = hamisName
@@ -30,7 +34,7 @@ func (c *cluster) timeUntilRunning(t *testing.T, h *hami, count int, asks asked)
 	begun := time.Now()
 	for n := range count {
 		go func() {
-			pod, err := c.pods().Create(t.Context(), timed(fmt.Sprintf("timed-%d", n), asks), metav1.CreateOptions{})
+			pod, err := c.pods().Create(t.Context(), timed(n, asks), metav1.CreateOptions{})
 			if err == nil {
 				_, err = h.waitFor(t.Context(), pod, func(now *v1.Pod) bool { return now.Status.Phase == v1.PodRunning })
 			}
@@ -69,7 +73,7 @@ func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times 
 		}
 	}
 	median := func(kind string) float64 { return medianOf(seconds[kind]) }
-	fmt.Printf("measured %s: with virtual GPUs %.2f s, %.2f of them until bound; plain %.2f s, %.2f of them; "+
+	fmt.Printf("measured %s: with virtual GPUs %.3f s, %.3f of them until bound; plain %.3f s, %.3f of them; "+
 		"ratio %.2f (medians of %d); locks outlived bindings for %.3f s a time\n", what, median("virtual"),
 		median("virtual bound"), median("plain"), median("plain bound"), median("virtual")/median("plain"), times,
 		h.takeKept().Seconds()/float64(times))

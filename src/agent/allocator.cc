@@ -129,8 +129,13 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                               .placement = snapshot->placement};
   const auto& fractions = snapshot->rendering.fractions;
   if (fractions && fractions->requests) {
-    auto chosen =
-        ChosenShares(context_->pods.PodsToAllocate(), *snapshot->offer, *fractions, preference);
+    // Kubelet asks for all of a pod's devices before the first of them is bound.
+    std::vector<PodPtr> waiting = context_->pods.PodsToAllocate();
+    for (const auto& [grant, record] : binder_->KnownGrants()) {
+      std::erase_if(waiting,
+                    [&](const PodPtr& pod) { return pod->KubeletUid() == record->pod_uid; });
+    }
+    auto chosen = ChosenShares(waiting, *snapshot->offer, *fractions, preference);
     if (!chosen.empty()) return chosen;
   }
   return Choose(*snapshot->offer, preference);

@@ -33,8 +33,10 @@ std::vector<PodPtr> PodCache::PodsToAllocate() const {
   std::vector<PodPtr> waiting;
   const MutexLock lock(mutex_);
   for (const auto& [uid, pod] : pods_) {
-    const bool allocating = pod->Annotation(hami::kPodBindPhase) == hami::kPhaseAllocating;
-    if (allocating && pod->phase == kube::Pod::Phase::kPending) waiting.push_back(pod);
+    const std::string_view phase = pod->Annotation(hami::kPodBindPhase);
+    const bool chosen = phase == hami::kPhaseAllocating ||
+                        (phase.empty() && !pod->Annotation(hami::kPodNode).empty());
+    if (chosen && pod->phase == kube::Pod::Phase::kPending) waiting.push_back(pod);
   }
   return waiting;
 }

@@ -51,6 +51,17 @@ TEST(PodCache, PodsWaitForTheirDevicesUntilTheirPhaseSaysOtherwise) {
   EXPECT_EQ(pods.PodsToAllocate().size(), 0U);
 }
 
+TEST(PodCache, APlacedPodWithoutAPhaseWaitsForItsDevicesUntilItRuns) {
+  PodCache pods;
+  kube::Pod pod{.uid = "uid-1", .phase = kube::Pod::Phase::kPending};
+  pod.annotations["hami.io/vgpu-node"] = "worker-1";
+  pods.Put(pod);
+  EXPECT_EQ(pods.PodsToAllocate().size(), 1U);
+  pod.phase = kube::Pod::Phase::kRunning;
+  pods.Put(pod);
+  EXPECT_EQ(pods.PodsToAllocate().size(), 0U);
+}
+
 TEST(PodCache, WithoutAnApiServerNoPodIsKnown) {
   PodCache pods;
   std::optional<Error> error;

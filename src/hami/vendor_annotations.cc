@@ -38,7 +38,8 @@ std::string DevicesJson(const PodPlacement& placement, const ServedVendor& serve
 }  // namespace
 
 kube::Texts PlacementAnnotations(const PodPlacement& placement, const ServedVendor& served,
-                                 std::string_view mode, const std::string& node, Wall now) {
+                                 std::string_view mode, const std::string& node, FoundBy found_by,
+                                 Wall now) {
   const Vendor& vendor = *served.vendor;
   std::vector<Entry> entries;
   for (const PlacedContainer& container : placement) {
@@ -53,7 +54,6 @@ kube::Texts PlacementAnnotations(const PodPlacement& placement, const ServedVend
     if (!key.empty()) annotations.insert_or_assign(std::string(key), std::string(value));
   };
   set(vendor.pod_allocated, allocated);
-  set(vendor.pod_to_allocate, allocated);
   if (!slices.empty()) set(kPodMigAllocations, slices);
   if (!vendor.pod_devices_json.empty()) {
     set(vendor.pod_devices_json, DevicesJson(placement, served, mode));
@@ -61,8 +61,10 @@ kube::Texts PlacementAnnotations(const PodPlacement& placement, const ServedVend
   set(vendor.pod_time, seconds);
   set(kPodNode, node);
   set(kPodTime, seconds);
-  set(kPodBindPhase, kPhaseAllocating);
   set(kPodBindTime, seconds);
+  if (found_by == FoundBy::kAgent) return annotations;
+  set(vendor.pod_to_allocate, allocated);
+  set(kPodBindPhase, kPhaseAllocating);
   return annotations;
 }
 

@@ -9,8 +9,10 @@ namespace {
 const PodPlacement kPlaced = {{.name = "a", .parts = {{"d0", 16'384, 0}}},
                               {.name = "b", .parts = {{"d1", 65'536, 0}}}};
 
-kube::Texts AnnotationsOf(const ServedVendor& served, std::string_view mode) {
-  return PlacementAnnotations(kPlaced, served, mode, "worker-1", Wall(std::chrono::seconds(7)));
+kube::Texts AnnotationsOf(const ServedVendor& served, std::string_view mode,
+                          FoundBy found_by = FoundBy::kPlugin) {
+  return PlacementAnnotations(kPlaced, served, mode, "worker-1", found_by,
+                              Wall(std::chrono::seconds(7)));
 }
 
 TEST(VendorAnnotations, SayWhatEachContainerGetsAndForWhichNode) {
@@ -21,6 +23,15 @@ TEST(VendorAnnotations, SayWhatEachContainerGetsAndForWhichNode) {
                    {"hami.io/vgpu-node", "worker-1"},
                    {"hami.io/vgpu-time", "7"},
                    {"hami.io/bind-phase", "allocating"},
+                   {"hami.io/bind-time", "7"}}));
+}
+
+TEST(VendorAnnotations, ForTheAgentThereIsNothingToTakeOffAndNoPhaseToEnd) {
+  EXPECT_EQ(
+      AnnotationsOf({}, "", FoundBy::kAgent),
+      (kube::Texts{{"hami.io/vgpu-devices-allocated", "d0,NVIDIA,16384,0:;d1,NVIDIA,65536,0:;"},
+                   {"hami.io/vgpu-node", "worker-1"},
+                   {"hami.io/vgpu-time", "7"},
                    {"hami.io/bind-time", "7"}}));
 }
 

@@ -215,8 +215,11 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
   kube::Binding binding{
       .pod_namespace = call.pod_namespace, .pod = call.pod, .uid = call.uid, .node = call.node};
   if (hold->second.placement.empty()) return binding;  // whole devices: kubelet chooses
-  binding.annotations = hami::PlacementAnnotations(
-      hold->second.placement, vendors_.at(hold->second.kind), hold->second.mode, call.node, wall);
+  const auto found_by =
+      NeedsLock(call.uid, call.node) ? hami::FoundBy::kPlugin : hami::FoundBy::kAgent;
+  binding.annotations =
+      hami::PlacementAnnotations(hold->second.placement, vendors_.at(hold->second.kind),
+                                 hold->second.mode, call.node, found_by, wall);
   binding.labels.insert_or_assign(std::string(hami::kPodNode), call.node);
   return binding;
 }

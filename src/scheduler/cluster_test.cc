@@ -183,6 +183,21 @@ TEST_F(ClusterTest, ABindingHasWhatIsHeldInItsAnnotations) {
   EXPECT_EQ(binding->labels, (kube::Texts{{"hami.io/vgpu-node", "a"}}));
 }
 
+TEST_F(ClusterTest, ABindingForTheAgentHasNoPhaseThatItWouldHaveToEnd) {
+  kube::ClusterNode node = Node("a", 8000);
+  node.annotations["tessera.dev/agent"] = "0.1.0 late-bound";
+  cluster_.PutNode(node);
+  const kube::Pod pod = Pod("first", 3000);
+  EXPECT_EQ(NodeFor(pod), "a");
+  const auto binding = Place(pod, "a");
+  ASSERT_TRUE(binding) << binding.error().message;
+  EXPECT_EQ(binding->annotations,
+            (kube::Texts{{"hami.io/bind-time", "1000"},
+                         {"hami.io/vgpu-devices-allocated", "GPU-a,NVIDIA,3000,0:;"},
+                         {"hami.io/vgpu-node", "a"},
+                         {"hami.io/vgpu-time", "1000"}}));
+}
+
 TEST_F(ClusterTest, ABindToAnotherNodePlacesThePodThere) {
   const kube::Pod pod = Pod("first", 3000);
   cluster_.PutPod(std::make_shared<const kube::Pod>(pod));

@@ -268,7 +268,8 @@ kube::MetadataPatch HamiProtocol::PatchFor(const PodState& state) const {
   given.reserve(state.given.size());
   for (const auto& [container, entry] : state.given) given.push_back(entry);
   const std::string_view before = pod.Annotation(vendor_.pod_to_allocate);
-  if (phase.empty() && before.empty()) return {};  // it was fitted here: nobody hands out of it
+  // It was fitted here, or placed for the agent: nobody hands out of it.
+  if (phase.empty() && before.empty()) return {};
   const std::string allocated = state.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
   if (!after) {
