@@ -157,7 +157,7 @@ milliseconds, and 1 second.
 }
 
 TEST(MetricsTable, DocumentationListsEveryMetric) {
-  std::string path = "docs/metrics.md";
+  std::string path = "docs/reference/metrics.md";
   // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
   if (std::getenv("TESSERA_UPDATE_DOCS") != nullptr) {
     ASSERT_TRUE(os::WriteFileAtomically(path, MetricsPage(), 0644).has_value());
