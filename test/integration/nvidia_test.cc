@@ -346,7 +346,7 @@ TEST_F(NvidiaAgentTest, AGpuWithAnXidIsShownToPeopleWithItsMeaningAndWhatToDo) {
           "  why         XID 79: the GPU has fallen off the bus; reset the GPU [xid]: the NVIDIA "
           "driver reported an error; its text\n"
           "              says what it means and what brings the GPU back, "
-          "docs/how-to/from-nvidia.md has the "
+          "docs/reference/xids.md has the "
           "table\n"
           "  ids         " +
           id +
