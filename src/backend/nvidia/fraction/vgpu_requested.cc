@@ -161,7 +161,7 @@ std::vector<Key> RequestedKeys() {
        .doc =
            "Without CDI: whether a pod that cannot start, since kubelet keeps what was meant for "
            "another one, is evicted; else it waits for somebody to delete it "
-           "(docs/how-to/exact-shares.md).",
+           "(docs/explain/grants.md).",
        .example = "true",
        .field = Bind(kRequests, &FractionRequests::evict_mismatched)},
       {.name = "allowDisableControl",
