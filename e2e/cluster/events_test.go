@@ -117,7 +117,7 @@ type watchedGPU struct {
 }
 
 const whatXID79Means = "XID 79: the GPU has fallen off the bus; reset the GPU [xid]: the NVIDIA driver reported an error; " +
-	"its text says what it means and what brings the GPU back, docs/nvidia.md has the table"
+	"its text says what it means and what brings the GPU back, docs/reference/xids.md has the table"
 
 func (c *cluster) watchGPU(t *testing.T) *watchedGPU {
 	t.Helper()

@@ -39,7 +39,7 @@ func onFakeDriver(t *testing.T) func(manifest) {
 	}
 }
 
-// uninstall applies deploy/hami/uninstall.yaml for the node, as docs/hami.md says, waits until its first
+// uninstall applies deploy/hami/uninstall.yaml for the node, as docs/how-to/from-hami.md says, waits until its first
 // pod has ended, and returns what that said and whether it succeeded. The Job is gone then.
 func (c *cluster) uninstall(t *testing.T) (said string, succeeded bool) {
 	t.Helper()

@@ -58,7 +58,8 @@ Result<std::unique_ptr<Hardware>> Hardware::Open(const std::string& library,
   std::unique_ptr<Hardware> hardware(new Hardware(handle, path, description, *std::move(text)));
   hardware->devices_ = TRY(hardware->Call(kMakeNode, hardware->text_, true));
   if (hardware->devices_.empty()) {
-    return Fail(Reason::kInvalid, "{} describes no GPU: it needs a list 'gpus' (docs/demo.md)",
+    return Fail(Reason::kInvalid,
+                "{} describes no GPU: it needs a list 'gpus' (docs/how-to/develop-a-plugin.md)",
                 description);
   }
   return hardware;

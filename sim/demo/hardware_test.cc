@@ -115,7 +115,7 @@ TEST_F(HardwareTest, AnErrorInTheDescriptionHasItsPlace) {
 TEST_F(HardwareTest, ADescriptionWithoutGpusIsRefused) {
   const std::string path = Put("none.yaml", "driver: x\n");
   EXPECT_EQ(Refusal(TESSERA_FAKE_NVML, path),
-            path + " describes no GPU: it needs a list 'gpus' (docs/demo.md)");
+            path + " describes no GPU: it needs a list 'gpus' (docs/how-to/develop-a-plugin.md)");
 }
 
 TEST_F(HardwareTest, AnotherLibraryIsNotTakenForTheFakeNvml) {

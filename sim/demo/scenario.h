@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario: what happens on the node, and when. Written by people in YAML (docs/demo.md names
-// every key), read here into plain steps in the order they are played. Plain data; any thread.
+// A scenario: what happens on the node, and when. Written by people in YAML
+// (docs/how-to/develop-a-plugin.md names every key), read here into plain steps in the order they
+// are played. Plain data; any thread.
 #pragma once
 
 #include <cstdint>

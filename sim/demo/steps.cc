@@ -88,8 +88,9 @@ void StepReader::Read(const Node& step, const std::string& path) {
     (this->*action.read)(*value, Below(path, action.key));
   }
   if (actions == 0) {
-    document_.Report(Reason::kConfigMissing, step,
-                     fmt::format("{} has no action; docs/demo.md lists them", path));
+    document_.Report(
+        Reason::kConfigMissing, step,
+        fmt::format("{} has no action; docs/how-to/develop-a-plugin.md lists them", path));
   }
 }
 

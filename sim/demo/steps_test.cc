@@ -79,7 +79,7 @@ TEST(Steps, UnknownActionNamesTheClosest) {
 TEST(Steps, StepWithoutAnActionIsAProblem) {
   EXPECT_EQ(ProblemsOf(ParseSteps("  - {at: 1s}\n")),
             Lines({
-                "10: steps[0] has no action; docs/demo.md lists them",
+                "10: steps[0] has no action; docs/how-to/develop-a-plugin.md lists them",
             }));
 }
 

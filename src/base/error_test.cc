@@ -29,7 +29,7 @@ struct Page {
 
 Page ReadPage() {
   Page page;
-  std::ifstream file("docs/errors.md");
+  std::ifstream file("docs/reference/errors.md");
   bool has_text = true;
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("#")) {

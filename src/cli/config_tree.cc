@@ -133,7 +133,7 @@ Command ConfigCommand() {
           .summary = "print, check and convert the configuration",
           .description =
               "Prints, checks and converts the configuration. Every key is described in "
-              "docs/configuration.md.",
+              "docs/reference/configuration.md.",
           .commands = {PrintCommand(), check, convert, schema}};
 }
 

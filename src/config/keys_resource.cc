@@ -63,8 +63,9 @@ std::vector<Key> DivisionKeys() {
        .type = Type::kEnum,
        .doc =
            "How devices are divided: not at all; each into so many equal replicas, which nothing "
-           "keeps apart; or, NVIDIA GPUs alone, into shares of a size, by MPS (docs/mps.md) or as "
-           "virtual GPUs (docs/vgpu.md).",
+           "keeps apart; or, NVIDIA GPUs alone, into shares of a size, by MPS (docs/how-to/mps.md) "
+           "or as "
+           "virtual GPUs (docs/how-to/exact-shares.md).",
        .example = "replicas",
        .values = NamesOf(Divisions()),
        .check = CheckDivision,
@@ -122,7 +123,7 @@ std::vector<Key> RenderingKeys() {
        .doc = "How devices reach the container; several work together.",
        .example = "[envvar, cdi-cri]",
        .default_note = "`[envvar, volume-mounts, device-specs]`; for GPUs `[cdi-cri]` where the "
-                       "container runtime is known to read CDI documents (docs/cdi.md)",
+                       "container runtime is known to read CDI documents (docs/reference/cdi.md)",
        .values = NamesOf(Strategies()),
        .field = BindEnumList(kRendering, &Rendering::strategies, Strategies())},
       {.name = "cdi",

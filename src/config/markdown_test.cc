@@ -13,7 +13,7 @@
 namespace tessera::config {
 namespace {
 
-const std::string kPage = "docs/configuration.md";  // tests run in the root of the tree
+const std::string kPage = "docs/reference/configuration.md";  // tests run in the root of the tree
 constexpr std::string_view kBegin = "<!-- reference begins -->\n";
 constexpr std::string_view kEnd = "<!-- reference ends -->\n";
 

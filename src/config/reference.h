@@ -11,7 +11,7 @@ namespace tessera::config {
 // The JSON Schema (draft 2020-12) of the file, for editors and checks elsewhere.
 std::string JsonSchema(const Schema& schema);
 
-// The tables of docs/configuration.md.
+// The tables of docs/reference/configuration.md.
 std::string MarkdownReference(const Schema& schema);
 
 }  // namespace tessera::config

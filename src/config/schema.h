@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of every key of a configuration, by the kinds that its resources may be of.
 // Reading, suggestions for mistyped keys, flags, environment variables, `config print`, the JSON
-// schema and the reference in docs/configuration.md are all derived from it. Immutable; any thread.
+// schema and the reference in docs/reference/configuration.md are all derived from it. Immutable;
+// any thread.
 #pragma once
 
 #include <mutex>

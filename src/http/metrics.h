@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics in Prometheus' text format. Families are declared once, in the metrics.def of the folder
-// that they are of (name, type, help, labels); docs/metrics.md is checked against these. Any
-// thread; a mutex inside, held only for the map's operation.
+// that they are of (name, type, help, labels); docs/reference/metrics.md is checked against these.
+// Any thread; a mutex inside, held only for the map's operation.
 #pragma once
 
 #include <cstdint>

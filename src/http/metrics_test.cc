@@ -134,14 +134,24 @@ TEST(MetricsTable, NamesFollowPrometheusConventions) {
 std::string MetricsPage() {
   std::string page = R"(# Metrics
 
-`GET /metrics` on the agent's HTTP address (`http.address`) answers in Prometheus' text format.
-`tessera-scheduler` has its own on its status port, with devices and quotas by HAMi's names
-([scheduler.md](scheduler.md)). This page is made from the code (the folders' `metrics.def`) and a test compares the two;
-`TESSERA_UPDATE_DOCS=1 http_test` writes it anew.
+For people who scrape or alert on Tessera: every metric of the agent and of `tessera-scheduler`, with type and labels.
 
-A family appears with its first series. Counters count from the start of the process. The buckets of
-histograms end at 100, 250 and 500 microseconds, 1, 2.5, 5, 10, 25, 50, 100, 250 and 500
-milliseconds, and 1 second.
+| program | page |
+|---|---|
+| `tessera agent` | `GET /metrics` on [`http.address`](http.md) |
+| `tessera-scheduler` | `GET /metrics` on its [status port](http.md#pages-of-the-scheduler), with HAMi's metrics too |
+
+The format is Prometheus' text format. A family appears with its first series. Counters count from the start of the process.
+Histograms have these buckets:
+
+| unit | buckets |
+|---|---|
+| microseconds | 100, 250, 500 |
+| milliseconds | 1, 2.5, 5, 10, 25, 50, 100, 250, 500 |
+| seconds | 1 |
+
+[Alerts](../how-to/operate.md#alerts) has expressions. This page is generated from the code (`metrics.def` in each folder),
+and a test compares the two. `TESSERA_UPDATE_DOCS=1 http_test` writes it.
 
 | metric | type | labels | meaning |
 |---|---|---|---|
@@ -157,7 +167,7 @@ milliseconds, and 1 second.
 }
 
 TEST(MetricsTable, DocumentationListsEveryMetric) {
-  std::string path = "docs/metrics.md";
+  std::string path = "docs/reference/metrics.md";
   // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
   if (std::getenv("TESSERA_UPDATE_DOCS") != nullptr) {
     ASSERT_TRUE(os::WriteFileAtomically(path, MetricsPage(), 0644).has_value());

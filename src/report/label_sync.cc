@@ -107,7 +107,8 @@ void LabelSync::LabelNode(const Labels& labels) {
   }
   LogOnce("the node is not labelled",
           Error{Reason::kNotFound,
-                "there is no API server to be told (docs/api-server.md), nor the directory of " +
+                "there is no API server to be told (docs/reference/api-server.md), nor the "
+                "directory of " +
                     path_ + ": node feature discovery is not installed, or not mounted"});
   ScheduleRead();
 }

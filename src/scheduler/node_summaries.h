@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What filter asks of each of thousands of nodes before it looks into one, side by side in memory:
 // a standard container fetches three cache lines for a name, which takes six times as long
-// (docs/performance.md). One thread.
+// (docs/measurements/scheduler.md). One thread.
 #pragma once
 
 #include <cstddef>

@@ -345,7 +345,8 @@ TEST_F(NvidiaAgentTest, AGpuWithAnXidIsShownToPeopleWithItsMeaningAndWhatToDo) {
           ": not offered\n"
           "  why         XID 79: the GPU has fallen off the bus; reset the GPU [xid]: the NVIDIA "
           "driver reported an error; its text\n"
-          "              says what it means and what brings the GPU back, docs/nvidia.md has the "
+          "              says what it means and what brings the GPU back, "
+          "docs/reference/xids.md has the "
           "table\n"
           "  ids         " +
           id +

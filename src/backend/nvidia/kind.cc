@@ -82,7 +82,7 @@ Key XidsKey() {
           .type = Type::kList,
           .doc =
               "What XIDs, the driver's numbers of errors, mean for the GPU where that is not "
-              "what the table in docs/nvidia.md says.",
+              "what the table in docs/reference/xids.md says.",
           .default_note = "the table's",
           .max = 256,
           .list = BindList(kNvidia, &NvidiaConfig::xids),

@@ -131,7 +131,7 @@ TEST(HamiTranslate, WhereTheRuntimeHasNoCdiItIsAsWithHamisPluginUnlessCdiIsNamed
   EXPECT_EQ(
       Told({.has_cdi = false}),
       "warning: flags.plugin.deviceListStrategy has 'envvar', by which a pod that was granted "
-      "nothing can have GPUs as well: docs/security.md says what closes that door\n");
+      "nothing can have GPUs as well: docs/explain/security.md says what closes that door\n");
 }
 
 TEST(HamiTranslate, WhatNvidiasPluginIsToldHoldsAsWell) {

@@ -200,7 +200,7 @@ class Translation {
     if (Uses(resource, Strategy::kEnvvar) && !Uses(resource, Strategy::kVolumeMounts)) {
       Warn(Reason::kConfigOpen, kStrategies,
            "has 'envvar', by which a pod that was granted nothing can have GPUs as well: "
-           "docs/security.md says what closes that door");
+           "docs/explain/security.md says what closes that door");
     }
   }
 

@@ -33,7 +33,7 @@ Config Usual() {
 
 const std::string kOpenDoor =
     "flags.plugin.deviceListStrategy has 'envvar', by which a pod that was granted nothing can "
-    "have GPUs as well: docs/security.md says what closes that door\n";
+    "have GPUs as well: docs/explain/security.md says what closes that door\n";
 
 LoadResult GoodLoad(const Started& started) {
   LoadResult result = Load(FullSchema(), started.From());

@@ -87,7 +87,8 @@ Command SchedulerConfigCommand() {
       }};
   return {.name = "config",
           .summary = "print and check the settings",
-          .description = "Prints and checks the settings. docs/scheduler-settings.md has them all.",
+          .description =
+              "Prints and checks the settings. docs/reference/scheduler-settings.md has them all.",
           .commands = {PrintCommand(), std::move(check)}};
 }
 

@@ -221,7 +221,8 @@ Command SchedulerProgram() {
               "An extender beside the stock kube-scheduler: of the nodes that can have a pod "
               "it chooses one and its devices, holds the room, and binds the pod with what "
               "each of its containers gets. All that it knows it reads from the API server. "
-              "It takes the flags of HAMi's scheduler; docs/scheduler-settings.md says which of "
+              "It takes the flags of HAMi's scheduler; docs/reference/scheduler-settings.md says "
+              "which of "
               "them have no effect.",
           .options = SettingsOptions(),
           .examples = {{"tessera-scheduler --kubeconfig ~/.kube/config",

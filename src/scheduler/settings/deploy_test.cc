@@ -78,7 +78,7 @@ TEST(SchedulerDeploy, KubeSchedulerIsToldTheSameAsWe) {
 }
 
 TEST(SchedulerDeploy, TheDocsNameResourcesAndRegistersOfEachVendor) {
-  const std::string page = *os::ReadFile("docs/scheduler.md");
+  const std::string page = *os::ReadFile("docs/reference/scheduler-settings.md");
   for (const std::string_view family : hami::kFamilies) {
     const hami::VendorConfig config = hami::UsualConfigs(family).front();
     const hami::VendorTable table({config});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one table of what the scheduler can be told: keys of its own file and of HAMi's
 // device-config.yaml, flags, variables, and where the value lives in Settings. Reading, `config
-// print`, --help and the reference in docs/scheduler-settings.md are made of it. Immutable; any
-// thread.
+// print`, --help and the reference in docs/reference/scheduler-settings.md are made of it.
+// Immutable; any thread.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace tessera::scheduler {
 // YAML that can be loaded again, with a comment on each line saying where the value came from.
 std::string PrintYaml(const Loaded& loaded);
 
-// The tables of docs/scheduler-settings.md.
+// The tables of docs/reference/scheduler-settings.md.
 std::string MarkdownReference();
 
 }  // namespace tessera::scheduler

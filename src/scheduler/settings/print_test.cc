@@ -9,7 +9,8 @@
 namespace tessera::scheduler {
 namespace {
 
-const std::string kPage = "docs/scheduler-settings.md";  // tests run in the root of the tree
+const std::string kPage =
+    "docs/reference/scheduler-settings.md";  // tests run in the root of the tree
 constexpr std::string_view kBegin = "<!-- reference begins -->\n";
 constexpr std::string_view kEnd = "<!-- reference ends -->\n";
 

@@ -44,7 +44,7 @@ void CompleteExtras(const NvidiaConfig& config, Rendering& rendering) {
 
 void CompleteRendering(const NvidiaConfig& config, Rendering& rendering) {
   if (rendering.env.empty()) rendering.env = "NVIDIA_VISIBLE_DEVICES";
-  // Where NVIDIA's container toolkit looks, once it is told to (docs/security.md).
+  // Where NVIDIA's container toolkit looks, once it is told to (docs/explain/security.md).
   rendering.mount_list_dir = "/var/run/nvidia-container-devices";
   rendering.cdi_visible_names = !rendering.cdi_kind.empty();
   CompleteExtras(config, rendering);

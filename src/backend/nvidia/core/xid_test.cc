@@ -27,7 +27,7 @@ TEST(Xid, ThePageHasTheTable) {
     expected.push_back(
         fmt::format("| {} | {} | {} |", xid.number, XidClassName(xid.xid_class), xid.meaning));
   }
-  std::ifstream page("docs/nvidia.md");
+  std::ifstream page("docs/reference/xids.md");
   std::vector<std::string> rows;
   bool in_table = false;
   for (std::string line; std::getline(page, line);) {

@@ -204,7 +204,7 @@ std::vector<Key> VgpuKeys() {
 Key VgpuKey() {
   return {.name = "vgpu",
           .type = Type::kSection,
-          .doc = "What the agent makes of `policy: vgpu` (docs/vgpu.md).",
+          .doc = "What the agent makes of `policy: vgpu` (docs/how-to/exact-shares.md).",
           .children = VgpuKeys};
 }
 

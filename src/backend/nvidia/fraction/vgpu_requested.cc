@@ -140,7 +140,7 @@ Key VgpuModeKey() {
           .type = Type::kEnum,
           .doc =
               "Where the size of a virtual GPU comes from: equal parts, or what `sizes` says; or "
-              "the pod that has it, as with HAMi (docs/hami.md).",
+              "the pod that has it, as with HAMi (docs/how-to/from-hami.md).",
           .example = "requested",
           .values = NamesOf(modes),
           .field = BindEnum(kVgpuConfig, &VirtualGpu::mode, modes)};
@@ -152,7 +152,7 @@ std::vector<Key> RequestedKeys() {
       {.name = "unplaced",
        .type = Type::kEnum,
        .doc = "What becomes of pods that no scheduler chose GPUs for: they are refused, or get "
-              "what they ask for of what is free (docs/vgpu.md).",
+              "what they ask for of what is free (docs/how-to/exact-shares.md).",
        .example = "fit",
        .values = NamesOf(unplaced),
        .field = BindEnum(kRequests, &FractionRequests::fit_unplaced, unplaced)},
@@ -160,7 +160,8 @@ std::vector<Key> RequestedKeys() {
        .type = Type::kBool,
        .doc =
            "Without CDI: whether a pod that cannot start, since kubelet keeps what was meant for "
-           "another one, is evicted; else it waits for somebody to delete it (docs/vgpu.md).",
+           "another one, is evicted; else it waits for somebody to delete it "
+           "(docs/explain/grants.md).",
        .example = "true",
        .field = Bind(kRequests, &FractionRequests::evict_mismatched)},
       {.name = "allowDisableControl",

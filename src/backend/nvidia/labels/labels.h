@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node with NVIDIA GPUs says of itself in labels: the names and values of NVIDIA's GPU
-// feature discovery 0.20 (docs/labels.md has each, and where this differs). Pure; plain data; any
-// thread.
+// feature discovery 0.20 (docs/reference/labels.md has each, and where this differs). Pure; plain
+// data; any thread.
 #pragma once
 
 #include <cstdint>

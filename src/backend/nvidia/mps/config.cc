@@ -81,7 +81,7 @@ Key MpsKey() {
   return {
       .name = "mps",
       .type = Type::kSection,
-      .doc = "What `tessera mps` and the agent make of `policy: mps` (docs/mps.md).",
+      .doc = "What `tessera mps` and the agent make of `policy: mps` (docs/how-to/mps.md).",
       .children = [] {
         return std::vector<Key>{
             {.name = "hostRoot",
