@@ -35,8 +35,8 @@ class PodCache {
   PodPtr FindNamed(std::string_view name) const;
   // NAMESPACE/NAME for people, or the UID where that alone is known.
   std::string NameOf(const std::string& uid) const;
-  // Pending ones whose devices a scheduler has chosen. Where it gave them a phase, those that do not
-  // have them yet.
+  // Pending ones whose devices a scheduler has chosen. Where it gave them a phase, those that do
+  // not have them yet.
   std::vector<PodPtr> PodsToAllocate() const;
   // Those that have not been removed, by UID.
   std::vector<PodPtr> AllPods() const;
