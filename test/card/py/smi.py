@@ -15,8 +15,6 @@ from rows import fact
 
 MIB = 1 << 20
 
-
-
 # NVML's function -> where nvidia-smi says it, and what of NVML's answer that is.
 SAME = {
     "nvmlDeviceGetName": ("product_name", lambda said: said),
@@ -27,7 +25,7 @@ SAME = {
     "nvmlDeviceGetMigMode": ("mig_mode/current_mig", lambda said: {"0": "Disabled", "1": "Enabled"}.get(said[:1], "N/A")),
     "nvmlDeviceGetRemappedRows": ("remapped_rows/remapped_row_pending", lambda said: {"0": "No", "1": "Yes"}.get(re.sub(r".*pending (\d).*", r"\1", said), "N/A")),
     "nvmlDeviceGetGpuFabricInfo": ("fabric/state", lambda said: {"0": "N/A", "1": "Not Started", "2": "In Progress", "3": "Completed"}.get(said[6:7], "N/A")),
-    "nvmlDeviceGetTotalEccErrors uncorrected, volatile": ("ecc_errors/volatile/sram_uncorrectable_parity", lambda said: said),
+    "nvmlDeviceGetTotalEccErrors uncorrected, volatile": ("ecc_errors/volatile/dram_uncorrectable", lambda said: said),
     "nvmlDeviceGetCurrentClocksThrottleReasons": ("clocks_event_reasons/clocks_event_reason_gpu_idle", lambda said: "Active" if said.endswith("1") else "Not Active"),
     "nvmlDeviceGetPersistenceMode": ("persistence_mode", lambda said: {"0": "Disabled", "1": "Enabled"}.get(said, "N/A")),
     "nvmlDeviceGetComputeMode": ("compute_mode", lambda said: {"0": "Default", "2": "Prohibited", "3": "Exclusive_Process"}.get(said, "N/A")),
