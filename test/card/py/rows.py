@@ -6,7 +6,7 @@ import os
 
 
 def row(kind, name, **members):
-    line = json.dumps({"part": os.environ["CARD_PART"], "kind": kind, "name": name, **members})
+    line = json.dumps({"part": os.environ["CARD_PART"], "kind": kind, "name": name, **members}, separators=(",", ":"))
     with open(os.environ["CARD_ROWS"], "a", encoding="ascii") as rows:
         rows.write(line + "\n")
 
