@@ -276,6 +276,7 @@ std::string Compare(const Report& a, const Report& b) {
     } else if (said.figure != nullptr && other->figure != nullptr) {
       const double of_a = Percentile(said.figure->samples, 0.5);
       const double of_b = Percentile(other->figure->samples, 0.5);
+      if (of_a == of_b) continue;
       figures.push_back(
           {said.part, said.name, said.text, other->text, of_b > 0 ? Number(of_a / of_b) : "-"});
     } else if (said.text != other->text) {
