@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "card/row.h"
@@ -242,16 +243,19 @@ void AskEvents(const Nvml& nvml) {
          code == Return::kSuccess ? fmt::format("{:#x}", supported) : nvml.Text(code));
     const uint64_t own =
         nvml::kSingleBitEccError | nvml::kDoubleBitEccError | nvml::kXidCriticalError;
-    std::vector<uint64_t> asked = {own, supported, own & supported};
-    for (unsigned bit = 0; bit < 32; ++bit) asked.push_back(uint64_t{1} << bit);
-    for (const uint64_t types : asked) {
+    std::vector<std::pair<std::string, uint64_t>> asked = {{"what the agent wants", own},
+                                                           {"all that are supported", supported}};
+    for (unsigned bit = 0; bit < 32; ++bit) {
+      asked.emplace_back(fmt::format("{:#x}", uint64_t{1} << bit), uint64_t{1} << bit);
+    }
+    for (const auto& [name, types] : asked) {
       nvml::EventSetHandle set = nullptr;
       code = nvml.api.EventSetCreate.call(&set);
       if (code != Return::kSuccess) return Trouble(scope + "nvmlEventSetCreate", nvml.Text(code));
       code = nvml.api.DeviceRegisterEvents.call(gpu, types, set);
-      Fact(fmt::format("{}nvmlDeviceRegisterEvents {:#x}", scope, types),
+      Fact(fmt::format("{}nvmlDeviceRegisterEvents {}", scope, name),
            code == Return::kSuccess ? "accepted" : nvml.Text(code));
-      if (types == own) {
+      if (name == asked[0].first) {
         nvml::EventData event{};
         code = nvml.api.EventSetWait.call(set, &event, 20);
         Fact(scope + "nvmlEventSetWait_v2, 20 ms",

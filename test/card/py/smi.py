@@ -52,7 +52,8 @@ def main():
             if theirs is None or name not in said:
                 fact(f"{name} beside nvidia-smi", f"cannot be compared: {path} is {theirs}")
                 continue
-            ours = of(said[name])
+            failed = said[name].startswith(("error ", "no such "))
+            ours = said[name] if failed else of(said[name])
             fact(f"{name} beside nvidia-smi", "the same" if ours == theirs else f"{ours}, and there {theirs}")
 
 
