@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "card/probes/watch.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "card/row.h"
+#include "limiter/contract.h"
+#include "limiter/driver/nvml.h"
+
+namespace tessera::card {
+namespace {
+
+constexpr int kPatience = 15'000;  // ms for a step, before it is killed
+
+// NOLINTBEGIN(concurrency-mt-unsafe): one thread
+std::string Variable(const char* name, const char* otherwise) {
+  const char* const value = getenv(name);
+  return value != nullptr ? value : otherwise;
+}
+// NOLINTEND(concurrency-mt-unsafe)
+
+// What a probe says to its watcher.
+struct Ask {
+  unsigned step = 0;
+  char name[124] = "";  // empty: it asks what there is
+};
+
+class Nvml {
+ public:
+  // Null: there is none, or it has no device.
+  static const Nvml* Open() {
+    static const Nvml nvml;
+    return nvml.device_ != nullptr ? &nvml : nullptr;
+  }
+  std::string Uuid() const {
+    char uuid[96] = "";
+    Of<decltype(nvmlDeviceGetUUID)>("nvmlDeviceGetUUID")(device_, uuid, sizeof uuid);
+    return uuid;
+  }
+  uint64_t OfCard() const {
+    nvmlMemory_t memory{};
+    Of<decltype(nvmlDeviceGetMemoryInfo)>("nvmlDeviceGetMemoryInfo")(device_, &memory);
+    return memory.used;
+  }
+  // By process.
+  std::map<unsigned, uint64_t> OfProcesses() const {
+    std::vector<nvmlProcessInfo_v2_t> infos(256);
+    unsigned count = static_cast<unsigned>(infos.size());
+    const char* const name = "nvmlDeviceGetComputeRunningProcesses_v3";
+    std::map<unsigned, uint64_t> bytes;
+    if (Of<decltype(nvmlDeviceGetComputeRunningProcesses_v3)>(name)(device_, &count,
+                                                                    infos.data()) == NVML_SUCCESS) {
+      for (unsigned i = 0; i < count; ++i) bytes[infos[i].pid] = infos[i].usedGpuMemory;
+    }
+    return bytes;
+  }
+
+ private:
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    if (library_ == nullptr || Of<nvmlReturn_t()>("nvmlInit_v2")() != NVML_SUCCESS) return;
+    Of<decltype(nvmlDeviceGetHandleByIndex_v2)>("nvmlDeviceGetHandleByIndex_v2")(0, &device_);
+  }
+  template <typename Function>
+  Function* Of(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+
+  void* const library_;
+  nvmlDevice_t device_ = nullptr;
+};
+
+// What the library has written down.
+Amounts Read(const std::string& path) {
+  Amounts amounts;
+  const auto region = std::make_unique<limiter::Region>();
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return amounts;
+  const bool is_whole = pread(fd, region.get(), sizeof *region, 0) == sizeof *region;
+  close(fd);
+  if (!is_whole) return amounts;
+  constexpr uint64_t kUnits = (uint64_t{1} << 36) - 1;
+  amounts.counted = (region->accounting.devices[0].total.low & kUnits) * limiter::kUnit;
+  const std::map<unsigned, uint64_t> processes = Nvml::Open()->OfProcesses();
+  for (const limiter::HamiSlot& slot : region->hami.slots) {
+    if (slot.pid == 0) continue;
+    amounts.context += slot.used[0].context;
+    amounts.module += slot.used[0].module;
+    amounts.data += slot.used[0].data;
+    const auto found = processes.find(static_cast<unsigned>(slot.pid));
+    if (found != processes.end()) amounts.processes += found->second;
+  }
+  amounts.card = Nvml::Open()->OfCard();
+  return amounts;
+}
+
+// NOLINTBEGIN(concurrency-mt-unsafe): before it has a second thread
+[[noreturn]] void Become(int socket, const std::string& family, unsigned first,
+                         const std::string& region, uint64_t limit) {
+  dup2(socket, kWatcher);
+  setenv("CUDA_VISIBLE_DEVICES", Nvml::Open()->Uuid().c_str(), 1);
+  setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);
+  if (limit != 0) {
+    const std::string library = Variable("CARD_HOME", ".") + "/bin/libvgpu.so";
+    setenv("LD_PRELOAD", library.c_str(), 1);
+    setenv("CUDA_DEVICE_MEMORY_LIMIT", std::to_string(limit).c_str(), 1);
+  }
+  const std::string number = std::to_string(first);
+  execl("/proc/self/exe", "memory", family.c_str(), number.c_str(), nullptr);
+  _exit(127);
+}
+// NOLINTEND(concurrency-mt-unsafe)
+
+// Until it ends; empty: well. The last step it began is in `at`.
+std::string Serve(pid_t pid, int socket, const std::string& region, Ask& at) {
+  pollfd waited{.fd = socket, .events = POLLIN, .revents = 0};
+  for (;;) {
+    const bool is_late = poll(&waited, 1, kPatience) == 0;
+    Ask ask;
+    if (!is_late && recv(socket, &ask, sizeof ask, MSG_WAITALL) == sizeof ask) {
+      if (ask.name[0] != '\0') {
+        at = ask;
+        continue;
+      }
+      const Amounts amounts = Read(region);
+      send(socket, &amounts, sizeof amounts, MSG_NOSIGNAL);
+      continue;
+    }
+    if (is_late) kill(pid, SIGKILL);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (is_late) return "hung";
+    if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status));
+    return status == 0 ? "" : "ended with " + std::to_string(WEXITSTATUS(status));
+  }
+}
+
+}  // namespace
+
+bool Watch(const std::string& family, uint64_t limit) {
+  if (Nvml::Open() == nullptr) return false;
+  const std::string region = Variable("CARD_SCRATCH", "/tmp") + "/" + family + ".cache";
+  for (unsigned first = 0;;) {
+    unlink(region.c_str());
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) Become(ends[1], family, first, region, limit);
+    close(ends[1]);
+    Ask at;
+    const std::string trouble = Serve(pid, ends[0], region, at);
+    close(ends[0]);
+    unlink(region.c_str());
+    if (trouble.empty()) return true;
+    Trouble(family + ": " + at.name, trouble);
+    if (at.name[0] == '\0') return true;  // it had not begun
+    first = at.step + 1;
+  }
+}
+
+void BeginStep(unsigned number, const char* name) {
+  Ask ask{.step = number};
+  std::strncpy(ask.name, name, sizeof ask.name - 1);
+  send(kWatcher, &ask, sizeof ask, MSG_NOSIGNAL);
+}
+
+Amounts Measure() {
+  const Ask ask;
+  Amounts amounts;
+  if (send(kWatcher, &ask, sizeof ask, MSG_NOSIGNAL) != sizeof ask ||
+      recv(kWatcher, &amounts, sizeof amounts, MSG_WAITALL) != sizeof amounts) {
+    _exit(3);  // nobody watches any more
+  }
+  return amounts;
+}
+
+}  // namespace tessera::card
