@@ -28,7 +28,7 @@ Function* Driver(const char* name) {
 #define CU(name) tessera::card::Driver<decltype(::name)>(#name)
 #define CU_AS(name, ...) tessera::card::Driver<CUresult(__VA_ARGS__)>(#name)
 
-// The first call that fails of several: result = result ?: CU(...)(...) reads badly.
+// Of several calls the first result that is none of success.
 struct FirstFailure {
   CUresult result = CUDA_SUCCESS;
   FirstFailure& operator<<(CUresult next) {

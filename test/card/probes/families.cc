@@ -5,7 +5,18 @@ namespace tessera::card {
 
 std::span<const Family> Families() {
   static const Family all[] = {
-      {"linear", true, LinearSteps()},
+      {"primary contexts", false, PrimarySteps()},
+      {"linear memory", true, LinearSteps()},
+      {"sizes", true, SizeSteps()},
+      {"virtual memory", true, VirtualSteps()},
+      {"pools", true, PoolSteps()},
+      {"arrays", true, ArraySteps()},
+      {"contexts", true, ContextSteps()},
+      {"modules", true, ModuleSteps()},
+      {"graphs", true, GraphSteps()},
+      {"handed on", true, HandedSteps()},
+      {"attacks", true, AttackSteps()},
+      {"launches", true, LaunchSteps()},
   };
   return all;
 }

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "card/probes/peer.h"
 #include "card/probes/steps.h"
 #include "card/probes/watch.h"
 #include "card/row.h"
@@ -13,6 +14,7 @@
 int main(int count, char** words) {
   using namespace tessera::card;  // NOLINT(google-build-using-namespace)
   if (count == 3 && std::isdigit(static_cast<unsigned char>(words[2][0])) != 0) {
+    if (words[1] == std::string("peer")) return RunPeer();
     return RunFamily(words[1], static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
   }
   for (const Family& family : Families()) {

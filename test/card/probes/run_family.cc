@@ -49,10 +49,13 @@ std::string Uncalled(const Step& step) {
   return names.empty() ? "" : "; not called:" + names;
 }
 
+std::string NameOf(const Family& family, const Step& step) {
+  const bool is_both = step.what[0] != '\0' && step.functions[0] != '\0';
+  return std::string(family.name) + ": " + step.what + (is_both ? ", " : "") + step.functions;
+}
+
 void RunStep(const Family& family, const Step& step) {
-  const std::string name = std::string(family.name) + ": " +
-                           (step.what[0] != '\0' ? std::string(step.what) + ", " : std::string()) +
-                           step.functions;
+  const std::string name = NameOf(family, step);
   said.clear();
   Called().clear();
   try {
@@ -63,7 +66,8 @@ void RunStep(const Family& family, const Step& step) {
     const Amounts back = Measure();
     std::string value =
         std::to_string(result) + ", " + Beside(before, taken) + "; back " + Beside(before, back);
-    if (taken.counted >= before.counted + kTaken / 2) value += PastTheLimit(step, back);
+    if (!step.is_once && taken.counted >= before.counted + kTaken / 2)
+      value += PastTheLimit(step, back);
     Fact(name, value + said + Uncalled(step), "card " + Change(before.card, taken.card));
   } catch (const Missing& missing) {
     Trouble(name, missing.name + " is not there");
@@ -95,7 +99,7 @@ int RunFamily(const std::string& name, unsigned first) {
       return 0;
     }
     for (unsigned i = first; i < family.steps.size(); ++i) {
-      BeginStep(i, family.steps[i].functions);
+      BeginStep(i, NameOf(family, family.steps[i]).c_str());
       RunStep(family, family.steps[i]);
     }
     return 0;

@@ -22,6 +22,7 @@ struct Step {
   CUresult (*take)(uint64_t bytes);  // the first result that is none of success
   void (*give)();                    // what of it was taken
   const char* what = "";             // where the functions do not say it
+  bool is_once = false;              // it is not tried past the limit
 };
 
 struct Family {
@@ -36,7 +37,18 @@ std::span<const Family> Families();
 void Say(const std::string& text);
 
 // The tables, by what is taken.
+std::span<const Step> PrimarySteps();
 std::span<const Step> LinearSteps();
+std::span<const Step> SizeSteps();
+std::span<const Step> VirtualSteps();
+std::span<const Step> PoolSteps();
+std::span<const Step> ArraySteps();
+std::span<const Step> ContextSteps();
+std::span<const Step> ModuleSteps();
+std::span<const Step> LaunchSteps();
+std::span<const Step> GraphSteps();
+std::span<const Step> HandedSteps();
+std::span<const Step> AttackSteps();
 
 // The process with the library: steps of a family from that number on. An exit code.
 int RunFamily(const std::string& name, unsigned first);

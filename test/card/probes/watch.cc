@@ -151,7 +151,7 @@ std::string Serve(pid_t pid, int socket, const std::string& region, Ask& at) {
 
 bool Watch(const std::string& family, uint64_t limit) {
   if (Nvml::Open() == nullptr) return false;
-  const std::string region = Variable("CARD_SCRATCH", "/tmp") + "/" + family + ".cache";
+  const std::string region = Variable("CARD_SCRATCH", "/tmp") + "/probe.cache";
   for (unsigned first = 0;;) {
     unlink(region.c_str());
     int ends[2];
@@ -165,7 +165,7 @@ bool Watch(const std::string& family, uint64_t limit) {
     close(ends[0]);
     unlink(region.c_str());
     if (trouble.empty()) return true;
-    Trouble(family + ": " + at.name, trouble);
+    Trouble(at.name[0] != '\0' ? at.name : family, trouble);
     if (at.name[0] == '\0') return true;  // it had not begun
     first = at.step + 1;
   }

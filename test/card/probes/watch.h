@@ -28,7 +28,4 @@ inline constexpr int kWatcher = 3;                  // the descriptor of its wat
 void BeginStep(unsigned number, const char* name);  // so the watcher knows which one it was
 Amounts Measure();
 
-// Another process of the same region that does what it is told (peer.h); its socket's descriptor.
-int StartPeer();
-
 }  // namespace tessera::card
