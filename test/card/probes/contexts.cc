@@ -52,11 +52,12 @@ void MakeSmall() {
 
 constexpr Step kPrimarySteps[] = {
     {"cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2", Retain,
-     [] { CU(cuDevicePrimaryCtxRelease_v2)(0); }, "the first"},
+     [] { CU(cuDevicePrimaryCtxRelease_v2)(0); }, "the first", true},
     {"cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease", Retain,
-     [] { CU(cuDevicePrimaryCtxRelease)(0); }},
-    {"cuDevicePrimaryCtxReset_v2", Retain, [] { ResetBy(CU(cuDevicePrimaryCtxReset_v2)); }},
-    {"cuDevicePrimaryCtxReset", Retain, [] { ResetBy(CU(cuDevicePrimaryCtxReset)); }},
+     [] { CU(cuDevicePrimaryCtxRelease)(0); }, "again", true},
+    {"cuDevicePrimaryCtxReset_v2", Retain, [] { ResetBy(CU(cuDevicePrimaryCtxReset_v2)); }, "",
+     true},
+    {"cuDevicePrimaryCtxReset", Retain, [] { ResetBy(CU(cuDevicePrimaryCtxReset)); }, "", true},
 };
 
 constexpr Step kSteps[] = {

@@ -15,7 +15,7 @@ std::span<const Family> Families() {
       {"modules", true, ModuleSteps()},
       {"graphs", true, GraphSteps()},
       {"handed on", true, HandedSteps()},
-      {"attacks", true, AttackSteps()},
+      {"attacks", true, AttackSteps(), true},
       {"launches", true, LaunchSteps()},
   };
   return all;

@@ -97,7 +97,7 @@ constexpr Step kSteps[] = {
      "opened by another process"},
     {"cuIpcOpenMemHandle", [](uint64_t bytes) { return OpenBy(bytes, Order::kOpenIpcOld); },
      CloseAndPart, "opened by another process"},
-    {"cuMemImportFromShareableHandle cuMemMap", MapThere, Part, "mapped by another process"},
+    {"cuMemImportFromShareableHandle", MapThere, Part, "mapped by another process"},
     {"cuMemPoolExportPointer cuMemPoolImportPointer", SharePiece, Part,
      "a piece of a pool, opened by another process"},
 };

@@ -17,6 +17,20 @@ namespace {
 
 constexpr int kOther = 4;  // the descriptor at which the peer is told
 
+// What an order calls there.
+constexpr const char* kFunctions[] = {
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuIpcOpenMemHandle_v2",
+    "cuIpcOpenMemHandle",
+    "cuIpcCloseMemHandle",
+    "cuMemCreate",
+    "cuMemImportFromShareableHandle",
+    "cuMemUnmap",
+    "cuMemPoolImportFromShareableHandle",
+    "cuMemPoolImportPointer",
+};
+
 // With a descriptor beside it, unless that is -1. False: the other one is gone.
 bool Send(int socket, const Message& message, int file) {
   iovec part{const_cast<Message*>(&message), sizeof message};
@@ -131,7 +145,10 @@ Peer::Peer() {
 }
 
 Peer::~Peer() {
-  close(socket_);
+  close(socket_);  // which ends it
+  for (int i = 0; i < 100; ++i, usleep(10'000)) {
+    if (waitpid(pid_, nullptr, WNOHANG) == pid_) return;
+  }
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
 }
@@ -143,6 +160,7 @@ CUresult Peer::Do(Message& message, int* file) const {
     return CUDA_ERROR_UNKNOWN;
   }
   if (file != nullptr) *file = answered;
+  Called().insert(kFunctions[static_cast<int>(message.order)]);
   return message.result;
 }
 
@@ -170,6 +188,7 @@ int RunPeer() {
     if (!Send(kOther, message, file)) break;
     if (file >= 0) close(file);
   }
+  CU(cuDevicePrimaryCtxRelease_v2)(0);
   return 0;
 }
 

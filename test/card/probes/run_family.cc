@@ -20,12 +20,22 @@ std::string Change(uint64_t before, uint64_t after) {
 }
 
 std::string Beside(const Amounts& before, const Amounts& after) {
-  return "counted " + Change(before.counted, after.counted) + ", taken " +
-         Change(before.processes, after.processes);
+  const std::string taken = Change(before.processes, after.processes);
+  const std::string of_card = Change(before.card, after.card);
+  return "counted " + Change(before.counted, after.counted) + ", taken " + taken +
+         (of_card != taken ? " (of the card " + of_card + ")" : "");
+}
+
+// What nobody has any more is counted until somebody needs room: dead processes, trimmed pools.
+void Settle() {
+  CUdeviceptr block = 0;
+  CU(cuMemAlloc_v2)(&block, 2 * kLimit);
 }
 
 // Once more with no room for it.
-std::string PastTheLimit(const Step& step, const Amounts& now) {
+std::string PastTheLimit(const Step& step) {
+  Settle();
+  const Amounts now = Measure();
   CUdeviceptr filler = 0;
   const uint64_t left = 8 * kMiB;
   if (now.counted + left >= kLimit) return "; no room to fill";
@@ -56,9 +66,10 @@ std::string NameOf(const Family& family, const Step& step) {
 
 void RunStep(const Family& family, const Step& step) {
   const std::string name = NameOf(family, step);
-  said.clear();
-  Called().clear();
   try {
+    Settle();
+    said.clear();
+    Called().clear();
     const Amounts before = Measure();
     const CUresult result = step.take(kTaken);
     const Amounts taken = Measure();
@@ -66,9 +77,8 @@ void RunStep(const Family& family, const Step& step) {
     const Amounts back = Measure();
     std::string value =
         std::to_string(result) + ", " + Beside(before, taken) + "; back " + Beside(before, back);
-    if (!step.is_once && taken.counted >= before.counted + kTaken / 2)
-      value += PastTheLimit(step, back);
-    Fact(name, value + said + Uncalled(step), "card " + Change(before.card, taken.card));
+    if (!step.is_once && taken.counted >= before.counted + kTaken / 2) value += PastTheLimit(step);
+    Fact(name, value + said + Uncalled(step));
   } catch (const Missing& missing) {
     Trouble(name, missing.name + " is not there");
   }
@@ -101,6 +111,7 @@ int RunFamily(const std::string& name, unsigned first) {
     for (unsigned i = first; i < family.steps.size(); ++i) {
       BeginStep(i, NameOf(family, family.steps[i]).c_str());
       RunStep(family, family.steps[i]);
+      if (family.are_apart && i + 1 < family.steps.size()) return kGoOn;
     }
     return 0;
   }

@@ -42,7 +42,8 @@ CUresult Share(uint64_t) {
       ", the next came with " + std::to_string(beside) + " more; then counted " +
       std::to_string(now.counted - before.counted) + ", taken " +
       std::to_string(now.processes - before.processes));
-  if (blocks.size() > 1) Say(std::to_string(blocks[1] - blocks[0]) + " bytes apart");
+  if (blocks.size() > 1)
+    Say(std::to_string(static_cast<long long>(blocks[1] - blocks[0])) + " bytes apart");
   return taken.result;
 }
 

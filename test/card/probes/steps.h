@@ -29,6 +29,7 @@ struct Family {
   const char* name;
   bool has_context;  // the primary one, before the first step
   std::span<const Step> steps;
+  bool are_apart = false;  // each step is a process
 };
 
 std::span<const Family> Families();

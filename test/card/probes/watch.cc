@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "card/probes/watch.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,9 +15,9 @@
 #include <memory>
 #include <vector>
 
+#include "card/probes/nvml.h"
 #include "card/row.h"
 #include "limiter/contract.h"
-#include "limiter/driver/nvml.h"
 
 namespace tessera::card {
 namespace {
@@ -36,50 +35,6 @@ std::string Variable(const char* name, const char* otherwise) {
 struct Ask {
   unsigned step = 0;
   char name[124] = "";  // empty: it asks what there is
-};
-
-class Nvml {
- public:
-  // Null: there is none, or it has no device.
-  static const Nvml* Open() {
-    static const Nvml nvml;
-    return nvml.device_ != nullptr ? &nvml : nullptr;
-  }
-  std::string Uuid() const {
-    char uuid[96] = "";
-    Of<decltype(nvmlDeviceGetUUID)>("nvmlDeviceGetUUID")(device_, uuid, sizeof uuid);
-    return uuid;
-  }
-  uint64_t OfCard() const {
-    nvmlMemory_t memory{};
-    Of<decltype(nvmlDeviceGetMemoryInfo)>("nvmlDeviceGetMemoryInfo")(device_, &memory);
-    return memory.used;
-  }
-  // By process.
-  std::map<unsigned, uint64_t> OfProcesses() const {
-    std::vector<nvmlProcessInfo_v2_t> infos(256);
-    unsigned count = static_cast<unsigned>(infos.size());
-    const char* const name = "nvmlDeviceGetComputeRunningProcesses_v3";
-    std::map<unsigned, uint64_t> bytes;
-    if (Of<decltype(nvmlDeviceGetComputeRunningProcesses_v3)>(name)(device_, &count,
-                                                                    infos.data()) == NVML_SUCCESS) {
-      for (unsigned i = 0; i < count; ++i) bytes[infos[i].pid] = infos[i].usedGpuMemory;
-    }
-    return bytes;
-  }
-
- private:
-  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
-    if (library_ == nullptr || Of<nvmlReturn_t()>("nvmlInit_v2")() != NVML_SUCCESS) return;
-    Of<decltype(nvmlDeviceGetHandleByIndex_v2)>("nvmlDeviceGetHandleByIndex_v2")(0, &device_);
-  }
-  template <typename Function>
-  Function* Of(const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(library_, name));
-  }
-
-  void* const library_;
-  nvmlDevice_t device_ = nullptr;
 };
 
 // What the library has written down.
@@ -123,6 +78,8 @@ Amounts Read(const std::string& path) {
 }
 // NOLINTEND(concurrency-mt-unsafe)
 
+constexpr char kNothing[] = "nothing";  // it ended well, and is to go on in another process
+
 // Until it ends; empty: well. The last step it began is in `at`.
 std::string Serve(pid_t pid, int socket, const std::string& region, Ask& at) {
   pollfd waited{.fd = socket, .events = POLLIN, .revents = 0};
@@ -142,6 +99,7 @@ std::string Serve(pid_t pid, int socket, const std::string& region, Ask& at) {
     int status = 0;
     waitpid(pid, &status, 0);
     if (is_late) return "hung";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kGoOn) return kNothing;
     if (WIFSIGNALED(status)) return "ended by signal " + std::to_string(WTERMSIG(status));
     return status == 0 ? "" : "ended with " + std::to_string(WEXITSTATUS(status));
   }
@@ -165,9 +123,10 @@ bool Watch(const std::string& family, uint64_t limit) {
     close(ends[0]);
     unlink(region.c_str());
     if (trouble.empty()) return true;
-    Trouble(at.name[0] != '\0' ? at.name : family, trouble);
+    if (trouble != kNothing) Trouble(at.name[0] != '\0' ? at.name : family, trouble);
     if (at.name[0] == '\0') return true;  // it had not begun
     first = at.step + 1;
+    usleep(100'000);  // what it had is the card's a moment later
   }
 }
 

@@ -24,7 +24,8 @@ struct Amounts {
 bool Watch(const std::string& family, uint64_t limit);
 
 // By the probe.
-inline constexpr int kWatcher = 3;                  // the descriptor of its watcher
+inline constexpr int kGoOn = 40;    // it ends with: the next step is for another process
+inline constexpr int kWatcher = 3;  // the descriptor of its watcher
 void BeginStep(unsigned number, const char* name);  // so the watcher knows which one it was
 Amounts Measure();
 
