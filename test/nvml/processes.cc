@@ -179,13 +179,13 @@ Return List(const char* function, DeviceHandle device, bool compute, unsigned* c
 
 }  // namespace
 
-// Nothing is reaped: how long a dead process has its memory is not NVML's to say.
+// What a dead process had is taken for the card's at once.
 uint64_t UsedByCuda(const OpaqueDevice& device) {
   uint64_t used = 0;
   LookAtCuda(device, [&](fake_cuda::State& state, unsigned card) {
     used = state.objects().Sum(card);
     for (unsigned slot = 0; slot < state.shared().high; ++slot) {
-      used += state.shared().processes[slot].resident[card];
+      if (state.IsAlive(slot)) used += state.shared().processes[slot].resident[card];
     }
   });
   return used;

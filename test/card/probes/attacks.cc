@@ -17,6 +17,7 @@ namespace tessera::card {
 namespace {
 
 constexpr uint64_t kPiece = 256 * kMiB;
+constexpr unsigned kLate = 300'000;  // us in which a killed process's memory is the card's again
 constexpr int kTooMany = kLimit / kPiece + 2;
 
 // What an attack leaves is gone with these, and with the process at the latest.
@@ -41,6 +42,7 @@ void CleanUp() {
   }
   for (const CUmemGenericAllocationHandle handle : handles) CU(cuMemRelease)(handle);
   for (const CUdeviceptr block : blocks) CU(cuMemFree_v2)(block);
+  Synchronize();
   files.clear();
   handles.clear();
   blocks.clear();
@@ -155,8 +157,8 @@ CUresult OfAContextThatEnds(uint64_t) {
 }
 
 CUresult LeftByTheDead(uint64_t) {
-  Peer& peer = NewPeer();
   Bounds bounds;
+  Peer& peer = NewPeer();
   Message message{.order = Order::kCreate, .bytes = kPiece};
   int file = -1;
   FirstFailure done;
@@ -170,11 +172,11 @@ CUresult LeftByTheDead(uint64_t) {
   const CUdeviceptr address = Map(handle, kPiece);
   CU(cuMemRelease)(handle);
   peers.clear();
-  usleep(100'000);
-  bounds.Forgive();  // the peer's context has gone
-  bounds.Look();
+  usleep(kLate);
+  Settle();
+  bounds.End(address != 0);
   Unmap(address, kPiece);
-  return bounds.End(address != 0);
+  return CUDA_SUCCESS;
 }
 
 // Both see the card have more room, and one of them alone made it.
@@ -204,8 +206,8 @@ CUresult GivenBackAtOnce(uint64_t) {
 }
 
 CUresult KilledAMomentAgo(uint64_t) {
-  Peer& peer = NewPeer();
   Bounds bounds;
+  Peer& peer = NewPeer();
   Message message{.order = Order::kAllocate, .bytes = kLimit / 2};
   const CUresult taken = peer.Do(message);
   kill(peer.pid(), SIGKILL);
@@ -216,8 +218,8 @@ CUresult KilledAMomentAgo(uint64_t) {
     if (mine != CUDA_SUCCESS) usleep(1'000);
   }
   Say("there was room after " + std::to_string(tries) + " tries");
-  usleep(100'000);
-  bounds.Forgive();
+  usleep(kLate);
+  Settle();
   bounds.End(mine == CUDA_SUCCESS);
   return taken;
 }

@@ -23,8 +23,6 @@ class Bounds {
         std::max({worst_, growth(start_.processes, now.processes) - counted, of_card - counted});
     most_ = std::max(most_, of_card);
   }
-  // What was looked at so far told of a process that has gone since.
-  void Forgive() { start_ = {}, start_ = Measure(), worst_ = 0; }
   // Says what came of it.
   CUresult End(bool is_done) {
     Look();

@@ -16,6 +16,7 @@ std::span<const Family> Families() {
       {"graphs", true, GraphSteps()},
       {"handed on", true, HandedSteps()},
       {"attacks", true, AttackSteps(), true},
+      {"races", true, RaceSteps(), true},
       {"launches", true, LaunchSteps()},
   };
   return all;

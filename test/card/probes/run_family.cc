@@ -26,12 +26,6 @@ std::string Beside(const Amounts& before, const Amounts& after) {
          (of_card != taken ? " (of the card " + of_card + ")" : "");
 }
 
-// What nobody has any more is counted until somebody needs room: dead processes, trimmed pools.
-void Settle() {
-  CUdeviceptr block = 0;
-  CU(cuMemAlloc_v2)(&block, 2 * kLimit);
-}
-
 // Once more with no room for it.
 std::string PastTheLimit(const Step& step) {
   Settle();
@@ -59,11 +53,6 @@ std::string Uncalled(const Step& step) {
   return names.empty() ? "" : "; not called:" + names;
 }
 
-std::string NameOf(const Family& family, const Step& step) {
-  const bool is_both = step.what[0] != '\0' && step.functions[0] != '\0';
-  return std::string(family.name) + ": " + step.what + (is_both ? ", " : "") + step.functions;
-}
-
 void RunStep(const Family& family, const Step& step) {
   const std::string name = NameOf(family, step);
   try {
@@ -85,6 +74,16 @@ void RunStep(const Family& family, const Step& step) {
 }
 
 }  // namespace
+
+std::string NameOf(const Family& family, const Step& step) {
+  const bool is_both = step.what[0] != '\0' && step.functions[0] != '\0';
+  return std::string(family.name) + ": " + step.what + (is_both ? ", " : "") + step.functions;
+}
+
+void Settle() {
+  CUdeviceptr block = 0;
+  CU(cuMemAlloc_v2)(&block, 2 * kLimit);
+}
 
 void Say(const std::string& text) {
   said += "; " + text;

@@ -34,6 +34,11 @@ struct Family {
 
 std::span<const Family> Families();
 
+std::string NameOf(const Family& family, const Step& step);
+
+// What nobody has any more is counted until somebody needs room: of dead processes, and of pools.
+void Settle();
+
 // What a step adds to its row.
 void Say(const std::string& text);
 
@@ -50,6 +55,7 @@ std::span<const Step> LaunchSteps();
 std::span<const Step> GraphSteps();
 std::span<const Step> HandedSteps();
 std::span<const Step> AttackSteps();
+std::span<const Step> RaceSteps();
 
 // The process with the library: steps of a family from that number on. An exit code.
 int RunFamily(const std::string& name, unsigned first);
