@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "card/probes/first_device.h"
 #include "card/probes/helpers.h"
-#include "card/probes/nvml.h"
 #include "card/probes/questions.h"
 #include "card/row.h"
 
@@ -35,7 +35,7 @@ void Work(int ms) {
 }
 
 std::string UtilisationOfProcesses() {
-  const Nvml* const nvml = Nvml::Open();
+  const FirstDevice* const nvml = FirstDevice::Open();
   if (nvml == nullptr) return "NVML has no device";
   Work(2'000);
   std::vector<nvmlProcessUtilizationSample_t> samples(512);
@@ -53,7 +53,7 @@ std::string UtilisationOfProcesses() {
 }
 
 std::string UtilisationByTheNewFunction() {
-  const Nvml* const nvml = Nvml::Open();
+  const FirstDevice* const nvml = FirstDevice::Open();
   if (nvml == nullptr) return "NVML has no device";
   Work(2'000);
   std::vector<nvmlProcessUtilizationInfo_v1_t> infos(512);
@@ -74,7 +74,7 @@ std::string UtilisationByTheNewFunction() {
 
 // Asked, and nothing is made.
 std::string MayMakeMig() {
-  const Nvml* const nvml = Nvml::Open();
+  const FirstDevice* const nvml = FirstDevice::Open();
   if (nvml == nullptr) return "NVML has no device";
   unsigned current = 0, pending = 0, most = 0, mode = 0;
   const int mig = nvml->Of<nvmlReturn_t(nvmlDevice_t, unsigned*, unsigned*)>(

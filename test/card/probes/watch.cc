@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "card/probes/nvml.h"
+#include "card/probes/first_device.h"
 #include "card/row.h"
 #include "limiter/contract.h"
 
@@ -48,7 +48,7 @@ Amounts Read(const std::string& path) {
   if (!is_whole) return amounts;
   constexpr uint64_t kUnits = (uint64_t{1} << 36) - 1;
   amounts.counted = (region->accounting.devices[0].total.low & kUnits) * limiter::kUnit;
-  const std::map<unsigned, uint64_t> processes = Nvml::Open()->OfProcesses();
+  const std::map<unsigned, uint64_t> processes = FirstDevice::Open()->OfProcesses();
   for (const limiter::HamiSlot& slot : region->hami.slots) {
     if (slot.pid == 0) continue;
     amounts.context += slot.used[0].context;
@@ -57,7 +57,7 @@ Amounts Read(const std::string& path) {
     const auto found = processes.find(static_cast<unsigned>(slot.pid));
     if (found != processes.end()) amounts.processes += found->second;
   }
-  amounts.card = Nvml::Open()->OfCard();
+  amounts.card = FirstDevice::Open()->OfCard();
   return amounts;
 }
 
@@ -65,7 +65,7 @@ Amounts Read(const std::string& path) {
 [[noreturn]] void Become(int socket, const std::string& family, unsigned first,
                          const std::string& region, uint64_t limit) {
   dup2(socket, kWatcher);
-  setenv("CUDA_VISIBLE_DEVICES", Nvml::Open()->Uuid().c_str(), 1);
+  setenv("CUDA_VISIBLE_DEVICES", FirstDevice::Open()->Uuid().c_str(), 1);
   setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);
   if (limit != 0) {
     const std::string library = Variable("CARD_HOME", ".") + "/bin/libvgpu.so";
@@ -108,7 +108,7 @@ std::string Serve(pid_t pid, int socket, const std::string& region, Ask& at) {
 }  // namespace
 
 bool Watch(const std::string& family, uint64_t limit) {
-  if (Nvml::Open() == nullptr) return false;
+  if (FirstDevice::Open() == nullptr) return false;
   const std::string region = Variable("CARD_SCRATCH", "/tmp") + "/probe.cache";
   for (unsigned first = 0;;) {
     unlink(region.c_str());

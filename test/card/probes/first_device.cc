@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "card/probes/nvml.h"
+#include "card/probes/first_device.h"
 
 #include <vector>
 
 namespace tessera::card {
 
-const Nvml* Nvml::Open() {
-  static const Nvml nvml;
+const FirstDevice* FirstDevice::Open() {
+  static const FirstDevice nvml;
   return nvml.device_ != nullptr ? &nvml : nullptr;
 }
 
-Nvml::Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+FirstDevice::FirstDevice() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
   if (library_ == nullptr || NVML(*this, nvmlInit_v2)() != NVML_SUCCESS) return;
   NVML(*this, nvmlDeviceGetHandleByIndex_v2)(0, &device_);
 }
 
-std::string Nvml::Uuid() const {
+std::string FirstDevice::Uuid() const {
   char uuid[96] = "";
   NVML(*this, nvmlDeviceGetUUID)(device_, uuid, sizeof uuid);
   return uuid;
 }
 
-uint64_t Nvml::OfCard() const {
+uint64_t FirstDevice::OfCard() const {
   nvmlMemory_t memory{};
   NVML(*this, nvmlDeviceGetMemoryInfo)(device_, &memory);
   return memory.used;
 }
 
-std::map<unsigned, uint64_t> Nvml::OfProcesses() const {
+std::map<unsigned, uint64_t> FirstDevice::OfProcesses() const {
   std::vector<nvmlProcessInfo_v2_t> infos(256);
   auto count = static_cast<unsigned>(infos.size());
   std::map<unsigned, uint64_t> bytes;

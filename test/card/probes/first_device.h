@@ -13,10 +13,10 @@
 
 namespace tessera::card {
 
-class Nvml {
+class FirstDevice {
  public:
   // Null: there is none, or it has no device.
-  static const Nvml* Open();
+  static const FirstDevice* Open();
 
   nvmlDevice_t device() const { return device_; }
   std::string Uuid() const;
@@ -31,7 +31,7 @@ class Nvml {
 #define NVML(nvml, name) (nvml).Of<decltype(::name)>(#name)
 
  private:
-  Nvml();
+  FirstDevice();
 
   void* const library_;
   nvmlDevice_t device_ = nullptr;
