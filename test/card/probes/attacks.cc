@@ -217,7 +217,7 @@ CUresult KilledAMomentAgo(uint64_t) {
     mine = Allocate(kLimit / 2);
     if (mine != CUDA_SUCCESS) usleep(1'000);
   }
-  Say("there was room after " + std::to_string(tries) + " tries");
+  Note("there was room after " + std::to_string(tries) + " tries");
   usleep(kLate);
   Settle();
   bounds.End(mine == CUDA_SUCCESS);

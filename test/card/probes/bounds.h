@@ -21,15 +21,19 @@ class Bounds {
     const long long of_card = growth(start_.card, now.card);
     worst_ =
         std::max({worst_, growth(start_.processes, now.processes) - counted, of_card - counted});
-    most_ = std::max(most_, of_card);
+    most_ = std::max(most_, static_cast<long long>(start_.processes) + of_card);
   }
   // Says what came of it.
   CUresult End(bool is_done) {
     Look();
-    Say((worst_ > static_cast<long long>(2 * kMiB) ? "ESCAPED" : "held") +
-        std::string(is_done ? "" : ", BUT NOT AS MEANT") + ", at most " + std::to_string(worst_) +
-        " bytes not counted; the card lent " + std::to_string(most_) + " of " +
-        std::to_string(kLimit));
+    const bool has_escaped = worst_ > static_cast<long long>(2 * kMiB);
+    const bool is_past = most_ > static_cast<long long>(kLimit);
+    Say(std::string(has_escaped ? "ESCAPED"
+                    : is_past   ? "counted, past the limit"
+                                : "held") +
+        (is_done ? "" : ", but not as meant"));
+    Note("not counted at most " + std::to_string(worst_) + ", taken at most " +
+         std::to_string(most_) + " of " + std::to_string(kLimit));
     return CUDA_SUCCESS;
   }
 

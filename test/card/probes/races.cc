@@ -225,7 +225,7 @@ CUresult RefusedByAPool(uint64_t) {
       ++refused;
     }
   }
-  Say(std::to_string(refused) + " of 6 were refused");
+  Note(std::to_string(refused) + " of 6 were refused");
   bounds.End(done.result == CUDA_SUCCESS);
   Synchronize();
   CU(cuMemPoolDestroy)(pool);

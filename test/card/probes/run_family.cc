@@ -9,7 +9,7 @@
 namespace tessera::card {
 namespace {
 
-std::string said;
+std::string said, noted;
 
 // "+64 MiB", "+513", "0"
 std::string Change(uint64_t before, uint64_t after) {
@@ -58,16 +58,18 @@ void RunStep(const Family& family, const Step& step) {
   try {
     Settle();
     said.clear();
+    noted.clear();
     Called().clear();
     const Amounts before = Measure();
     const CUresult result = step.take(kTaken);
     const Amounts taken = Measure();
     step.give();
     const Amounts back = Measure();
-    std::string value =
-        std::to_string(result) + ", " + Beside(before, taken) + "; back " + Beside(before, back);
+    std::string value = std::to_string(result);
+    (family.are_attacks ? noted : value) +=
+        ", " + Beside(before, taken) + "; back " + Beside(before, back);
     if (!step.is_once && taken.counted >= before.counted + kTaken / 2) value += PastTheLimit(step);
-    Fact(name, value + said + Uncalled(step));
+    Fact(name, value + said + Uncalled(step), noted.empty() ? noted : noted.substr(2));
   } catch (const Missing& missing) {
     Trouble(name, missing.name + " is not there");
   }
@@ -87,6 +89,9 @@ void Settle() {
 
 void Say(const std::string& text) {
   said += "; " + text;
+}
+void Note(const std::string& text) {
+  noted += "; " + text;
 }
 
 int RunFamily(const std::string& name, unsigned first) {
@@ -110,7 +115,7 @@ int RunFamily(const std::string& name, unsigned first) {
     for (unsigned i = first; i < family.steps.size(); ++i) {
       BeginStep(i, NameOf(family, family.steps[i]).c_str());
       RunStep(family, family.steps[i]);
-      if (family.are_apart && i + 1 < family.steps.size()) return kGoOn;
+      if (family.are_attacks && i + 1 < family.steps.size()) return kGoOn;
     }
     return 0;
   }

@@ -22,28 +22,28 @@ void FreeAll() {
   blocks.clear();
 }
 
-// How many of such blocks fit into what the first one took.
+// How many of such blocks fit into what the first one took, of the card.
 template <uint64_t kBytes>
 CUresult Share(uint64_t) {
+  // Many small ones are as one: asking costs more than taking.
+  constexpr int kAtOnce = kBytes < 4096 ? 64 : 1;
+  constexpr uint64_t kMost = kBytes < 4096 ? 16'384 : kTaken / kBytes;
   const Amounts before = Measure();
   FirstFailure taken;
   taken << Take(kBytes);
   const Amounts first = Measure();
   Amounts now = first;
-  int beside = 0;
-  while (taken.result == CUDA_SUCCESS && beside < 6000 && now.processes == first.processes) {
-    // Many small ones are as one: asking costs more than taking.
-    const int more = kBytes < 4096 ? 64 : 1;
-    for (int i = 0; i < more; ++i) taken << Take(kBytes);
-    beside += more;
+  while (taken.result == CUDA_SUCCESS && blocks.size() < kMost && now.card == first.card) {
+    for (int i = 0; i < kAtOnce; ++i) taken << Take(kBytes);
     now = Measure();
   }
-  Say("the first took " + std::to_string(first.processes - before.processes) +
-      ", the next came with " + std::to_string(beside) + " more; then counted " +
+  Say("the first took " + std::to_string(first.card - before.card) + ", the next came with " +
+      std::to_string(blocks.size() - 1) + " more; then counted " +
       std::to_string(now.counted - before.counted) + ", taken " +
-      std::to_string(now.processes - before.processes));
-  if (blocks.size() > 1)
+      std::to_string(now.card - before.card));
+  if (blocks.size() > 1) {
     Say(std::to_string(static_cast<long long>(blocks[1] - blocks[0])) + " bytes apart");
+  }
   return taken.result;
 }
 

@@ -14,8 +14,8 @@
 namespace tessera::card {
 
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
-inline constexpr uint64_t kTaken = 64 * kMiB;  // what a step is asked to take
-inline constexpr uint64_t kLimit = 3072 * kMiB;
+inline constexpr uint64_t kTaken = 64 * kMiB;             // what a step is asked to take
+inline constexpr uint64_t kLimit = 3072 * kMiB + 12'345;  // no multiple of anything
 
 struct Step {
   const char* functions;             // that it calls: names of limiter/driver/functions.def
@@ -29,7 +29,7 @@ struct Family {
   const char* name;
   bool has_context;  // the primary one, before the first step
   std::span<const Step> steps;
-  bool are_apart = false;  // each step is a process
+  bool are_attacks = false;  // each step is a process, and what is counted is a note
 };
 
 std::span<const Family> Families();
@@ -41,6 +41,7 @@ void Settle();
 
 // What a step adds to its row.
 void Say(const std::string& text);
+void Note(const std::string& text);  // beside it: what no two runs have alike
 
 // The tables, by what is taken.
 std::span<const Step> PrimarySteps();

@@ -22,7 +22,7 @@
 namespace tessera::card {
 namespace {
 
-constexpr int kPatience = 15'000;  // ms for a step, before it is killed
+constexpr int kPatience = 8'000;  // ms for a step, before it is killed
 
 // NOLINTBEGIN(concurrency-mt-unsafe): one thread
 std::string Variable(const char* name, const char* otherwise) {
