@@ -178,7 +178,8 @@ std::string ModulesAndSmallBlocks() {
   };
   CUmodule modules[3] = {};
   long long before = Free();
-  std::string answer = "a first module " + Code(load(&modules[0])) + ": " + Gone(before);
+  const CUresult loaded = load(&modules[0]);
+  std::string answer = "a first module " + Code(loaded) + ": " + Gone(before);
   before = Free();
   load(&modules[1]);
   answer += ", a second: " + Gone(before);

@@ -37,7 +37,7 @@ std::map<std::string, const void*> ExportsOf(const char* soname) {
   std::map<std::string, const void*> exports;
   void* const library = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
   const link_map* map = nullptr;
-  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return exports;
+  if (library == nullptr || dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) throw Missing{soname};
   const uint32_t* hashes = nullptr;
   const ElfW(Sym)* symbols = nullptr;
   const char* strings = nullptr;
@@ -46,7 +46,7 @@ std::map<std::string, const void*> ExportsOf(const char* soname) {
     if (entry->d_tag == DT_SYMTAB) symbols = reinterpret_cast<ElfW(Sym)*>(entry->d_un.d_ptr);
     if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<char*>(entry->d_un.d_ptr);
   }
-  if (hashes == nullptr || symbols == nullptr || strings == nullptr) return exports;
+  if (hashes == nullptr || symbols == nullptr || strings == nullptr) throw Missing{"its table"};
   const uint32_t buckets = hashes[0], first = hashes[1], words = hashes[2];
   const uint32_t* const bucket = hashes + 4 + words * (sizeof(ElfW(Addr)) / 4);
   const uint32_t* const chain = bucket + buckets;
@@ -70,9 +70,7 @@ std::string List(const std::set<std::string>& names) {
 
 std::string NotIn(const char* soname, const char* prefix, const std::set<std::string>& table) {
   std::set<std::string> others;
-  const auto exports = ExportsOf(soname);
-  if (exports.empty()) return std::string(soname) + " tells nothing";
-  for (const auto& [name, address] : exports) {
+  for (const auto& [name, address] : ExportsOf(soname)) {
     if (name.starts_with(prefix) && !table.contains(name)) others.insert(name);
   }
   return List(others);

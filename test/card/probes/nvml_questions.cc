@@ -16,6 +16,11 @@ std::string Code(int result) {
   return std::to_string(result);
 }
 
+const FirstDevice* Open() {
+  const FirstDevice* const nvml = FirstDevice::Open();
+  return nvml != nullptr ? nvml : throw Missing{"a device of NVML's"};
+}
+
 // Keeps the device busy for so many ms by kernels of 1 ms.
 void Work(int ms) {
   CUcontext context = nullptr;
@@ -35,13 +40,12 @@ void Work(int ms) {
 }
 
 std::string UtilisationOfProcesses() {
-  const FirstDevice* const nvml = FirstDevice::Open();
-  if (nvml == nullptr) return "NVML has no device";
+  const FirstDevice* const nvml = Open();
   Work(2'000);
   std::vector<nvmlProcessUtilizationSample_t> samples(512);
   auto count = static_cast<unsigned>(samples.size());
   const auto ask = NVML(*nvml, nvmlDeviceGetProcessUtilization);
-  if (ask == nullptr) return "there is no such function";
+  if (ask == nullptr) throw Missing{"the function"};
   const nvmlReturn_t result = ask(nvml->device(), samples.data(), &count, 0);
   if (result != NVML_SUCCESS) return Code(result);
   std::vector<double> own;
@@ -53,8 +57,7 @@ std::string UtilisationOfProcesses() {
 }
 
 std::string UtilisationByTheNewFunction() {
-  const FirstDevice* const nvml = FirstDevice::Open();
-  if (nvml == nullptr) return "NVML has no device";
+  const FirstDevice* const nvml = Open();
   Work(2'000);
   std::vector<nvmlProcessUtilizationInfo_v1_t> infos(512);
   nvmlProcessesUtilizationInfo_v1_t all{};
@@ -62,7 +65,7 @@ std::string UtilisationByTheNewFunction() {
   all.processSamplesCount = static_cast<unsigned>(infos.size());
   all.procUtilArray = infos.data();
   const auto ask = NVML(*nvml, nvmlDeviceGetProcessesUtilizationInfo);
-  if (ask == nullptr) return "there is no such function";
+  if (ask == nullptr) throw Missing{"the function"};
   const nvmlReturn_t result = ask(nvml->device(), &all);
   if (result != NVML_SUCCESS) return Code(result);
   bool is_there = false;
@@ -74,8 +77,7 @@ std::string UtilisationByTheNewFunction() {
 
 // Asked, and nothing is made.
 std::string MayMakeMig() {
-  const FirstDevice* const nvml = FirstDevice::Open();
-  if (nvml == nullptr) return "NVML has no device";
+  const FirstDevice* const nvml = Open();
   unsigned current = 0, pending = 0, most = 0, mode = 0;
   const int mig = nvml->Of<nvmlReturn_t(nvmlDevice_t, unsigned*, unsigned*)>(
       "nvmlDeviceGetMigMode")(nvml->device(), &current, &pending);
