@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
+#include <unistd.h>
 
 #include "card/probes/helpers.h"
 #include "card/probes/questions.h"
@@ -17,13 +18,20 @@ std::string Code(CUresult result) {
   return std::to_string(static_cast<int>(result));
 }
 
-// The primary context, current.
-CUcontext Start() {
+long long Free() {
+  size_t free = 0, total = 0;
+  CU(cuMemGetInfo_v2)(&free, &total);
+  return static_cast<long long>(free);
+}
+
+// The primary context, current. What a process before this one had is the card's by then.
+void Start() {
   CUcontext context = nullptr;
   CU(cuInit)(0);
   CU(cuDevicePrimaryCtxRetain)(&context, 0);
   CU(cuCtxSetCurrent)(context);
-  return context;
+  Free();
+  usleep(100'000);
 }
 
 CUresult Spin(CUstream stream, uint64_t ns) {
@@ -129,12 +137,6 @@ std::string ContextOfANode() {
   if (capture.result == CUDA_SUCCESS) capture << CU(cuGraphGetNodes)(captured, &node, &count);
   answer += "; captured " + Code(capture.result);
   return capture.result == CUDA_SUCCESS ? answer + ", says " + NodeOf(node, kernel) : answer;
-}
-
-long long Free() {
-  size_t free = 0, total = 0;
-  CU(cuMemGetInfo_v2)(&free, &total);
-  return static_cast<long long>(free);
 }
 
 // What went since, in MiB.

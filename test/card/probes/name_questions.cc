@@ -7,6 +7,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "card/probes/driver.h"
 #include "card/probes/questions.h"
@@ -106,30 +107,60 @@ std::string SymbolOf(std::string name, bool& is_of_thread) {
   return name;
 }
 
+// What it hands out for a symbol, by the name of the export whose address it is.
+std::string Answer(const std::string& symbol, int version, bool is_of_thread) {
+  static const auto names = [] {
+    std::map<const void*, std::string> all;
+    for (const auto& [name, address] : ExportsOf("libcuda.so.1")) all[address] = name;
+    return all;
+  }();
+  void* found = nullptr;
+  CUdriverProcAddressQueryResult why{};
+  const cuuint64_t flags =
+      is_of_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_DEFAULT;
+  const CUresult result = CU(cuGetProcAddress_v2)(symbol.c_str(), &found, version, flags, &why);
+  const auto name = names.find(found);
+  if (found != nullptr) return name != names.end() ? name->second : "no-export";
+  return "nothing," + std::to_string(result) + "," + std::to_string(static_cast<int>(why));
+}
+
+int OwnVersion() {
+  int own = 0;
+  CU(cuInit)(0);
+  CU(cuDriverGetVersion)(&own);
+  return own;
+}
+
 // Where the version that brought a function is asked for it, and another one comes.
 std::string OtherAnswers() {
-  CU(cuInit)(0);
-  int own = 0;
-  CU(cuDriverGetVersion)(&own);
-  std::map<const void*, std::string> names;
-  for (const auto& [name, address] : ExportsOf("libcuda.so.1")) names[address] = name;
+  const int own = OwnVersion();
   std::set<std::string> others;
   for (const Listed& one : kFunctions) {
     if (one.since > own) continue;
     bool is_of_thread = false;
     const std::string symbol = SymbolOf(one.name, is_of_thread);
-    void* found = nullptr;
-    CUdriverProcAddressQueryResult why{};
-    const CUresult result = CU(cuGetProcAddress_v2)(
-        symbol.c_str(), &found, one.since,
-        is_of_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : CU_GET_PROC_ADDRESS_DEFAULT,
-        &why);
-    const auto name = names.find(found);
-    const std::string answer = found == nullptr ? "nothing," + std::to_string(result) + "," +
-                                                      std::to_string(static_cast<int>(why))
-                               : name == names.end() ? "no-export"
-                                                     : name->second;
+    const std::string answer = Answer(symbol, one.since, is_of_thread);
     if (answer != one.name) others.insert(one.name + "=" + answer);
+  }
+  return List(others);
+}
+
+// Where the driver's own version is asked for, and another one than the newest that is listed
+// comes.
+std::string OtherNewest() {
+  const int own = OwnVersion();
+  std::map<std::pair<std::string, bool>, const Listed*> newest;
+  for (const Listed& one : kFunctions) {
+    bool is_of_thread = false;
+    const std::string symbol = SymbolOf(one.name, is_of_thread);
+    const Listed*& best = newest[{symbol, is_of_thread}];
+    if (one.since <= own && (best == nullptr || one.since > best->since)) best = &one;
+  }
+  std::set<std::string> others;
+  for (const auto& [asked, best] : newest) {
+    if (best == nullptr) continue;
+    const std::string answer = Answer(asked.first, own, asked.second);
+    if (answer != best->name) others.insert(best->name + "=" + answer);
   }
   return List(others);
 }
@@ -137,7 +168,8 @@ std::string OtherAnswers() {
 constexpr Question kQuestions[] = {
     {"exported by libcuda.so.1 and in no table", InNoTable},
     {"in functions.def and not exported", NotExported},
-    {"cuGetProcAddress answers otherwise than functions.def", OtherAnswers},
+    {"cuGetProcAddress answers otherwise, asked for the version of functions.def", OtherAnswers},
+    {"cuGetProcAddress answers otherwise, asked for the driver's version", OtherNewest},
     {"exported by libnvidia-ml.so.1 and in no table", InNoTableOfNvml},
 };
 
