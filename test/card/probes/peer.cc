@@ -136,8 +136,8 @@ Peer::Peer() {
   socket_ = ends[0];
   pid_ = fork();
   if (pid_ == 0) {
-    dup2(ends[1], kOther);
     close(kWatcher);
+    HandOver(ends[1], kOther);
     execl("/proc/self/exe", "memory", "peer", "0", nullptr);
     _exit(127);
   }

@@ -64,7 +64,7 @@ Amounts Read(const std::string& path) {
 // NOLINTBEGIN(concurrency-mt-unsafe): before it has a second thread
 [[noreturn]] void Become(int socket, const std::string& family, unsigned first,
                          const std::string& region, uint64_t limit) {
-  dup2(socket, kWatcher);
+  HandOver(socket, kWatcher);
   setenv("CUDA_VISIBLE_DEVICES", FirstDevice::Open()->Uuid().c_str(), 1);
   setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);
   if (limit != 0) {
@@ -127,6 +127,14 @@ bool Watch(const std::string& family, uint64_t limit) {
     if (at.name[0] == '\0') return true;  // it had not begun
     first = at.step + 1;
     usleep(100'000);  // what it had is the card's a moment later
+  }
+}
+
+void HandOver(int descriptor, int as) {
+  if (descriptor != as) {
+    dup2(descriptor, as);
+  } else {
+    fcntl(as, F_SETFD, 0);
   }
 }
 

@@ -23,6 +23,9 @@ struct Amounts {
 // library), and again from the step behind one that ended it. False: there is no NVML to ask.
 bool Watch(const std::string& family, uint64_t limit);
 
+// Before a program is run in this process's place: it finds the descriptor under that number.
+void HandOver(int descriptor, int as);
+
 // By the probe.
 inline constexpr int kGoOn = 40;    // it ends with: the next step is for another process
 inline constexpr int kWatcher = 3;  // the descriptor of its watcher
