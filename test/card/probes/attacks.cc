@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ways in which a program could hold more memory than its limit: those that the limiter refuses
 // over the simulated card (test/limiter/attacks_*). The races are in races.cc.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "card/probes/bounds.h"
@@ -251,6 +256,62 @@ CUresult DestroyedPools(uint64_t) {
   return bounds.End(true);
 }
 
+// Its memory is the card's again while the library has it still.
+CUresult KilledWhileCodeIsLoaded(uint64_t) {
+  Bounds bounds;
+  Peer& peer = NewPeer();
+  Message message{.order = Order::kAllocate, .bytes = kLimit / 3};
+  FirstFailure done;
+  done << peer.Do(message);
+  const std::string path = PtxFile(kLimit / 3), text = Ptx(kLimit / 3);
+  unlink(path.c_str());
+  if (mkfifo(path.c_str(), 0600) != 0) return CUDA_ERROR_UNKNOWN;
+  signal(SIGPIPE, SIG_IGN);
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    while (!is_over) {
+      const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+      kill(peer.pid(), SIGKILL);
+      usleep(kLate);
+      if (file >= 0 && write(file, text.data(), text.size()) < 0) usleep(1'000);
+      close(file);
+    }
+  });
+  CUmodule module = nullptr;
+  Say("loaded " + std::to_string(CU(cuModuleLoad)(&module, path.c_str())));
+  is_over = true;
+  const int unblocked = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  writer.join();
+  close(unblocked);
+  unlink(path.c_str());
+  while (Allocate(kPiece) == CUDA_SUCCESS) bounds.Look();
+  bounds.End(done.result == CUDA_SUCCESS);
+  return done.result;
+}
+
+// The card had it before: it is counted for who maps it.
+CUresult MadeOutsideTheContainer(uint64_t) {
+  Peer maker(true);
+  const uint64_t before = Measure().counted;
+  uint64_t mapped = 0;
+  for (unsigned i = 0; i < kTooMany; ++i) {
+    Message message{.order = Order::kCreate, .bytes = kPiece};
+    int file = -1;
+    const CUresult made = maker.Do(message, &file);
+    if (made != CUDA_SUCCESS) return made;
+    CUmemGenericAllocationHandle handle = 0;
+    const CUresult imported = CU(cuMemImportFromShareableHandle)(
+        &handle, AsPointer(file), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    close(file);
+    if (imported != CUDA_SUCCESS) break;
+    if (Map(handle, kPiece) != 0) mapped += kPiece;
+    CU(cuMemRelease)(handle);
+  }
+  Say(before + mapped > kLimit ? "ESCAPED" : "held");
+  Note("mapped " + std::to_string(mapped));
+  return CUDA_SUCCESS;
+}
+
 constexpr Step kSteps[] = {
     {"", OnlyDescriptors, CleanUp, "only descriptors have it", true},
     {"", MappedAndLetGo, CleanUp, "mapped, unmapped, a descriptor open", true},
@@ -261,6 +322,8 @@ constexpr Step kSteps[] = {
     {"", LeftByTheDead, CleanUp, "left to a descriptor by a killed process", true},
     {"", GivenBackAtOnce, CleanUp, "given back by two at once", true},
     {"", KilledAMomentAgo, CleanUp, "of a process killed a moment ago", true},
+    {"", KilledWhileCodeIsLoaded, CleanUp, "of a process killed while code is loaded", true},
+    {"", MadeOutsideTheContainer, CleanUp, "made outside the container, mapped", true},
     {"", DestroyedPools, CleanUp, "pools destroyed with pieces in use", true},
 };
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "card/probes/helpers.h"
@@ -130,12 +131,13 @@ CUresult Obey(Message& message, int& file) {
 
 }  // namespace
 
-Peer::Peer() {
+Peer::Peer(bool is_outside) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   socket_ = ends[0];
   pid_ = fork();
   if (pid_ == 0) {
+    if (is_outside) unsetenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): one thread
     close(kWatcher);
     HandOver(ends[1], kOther);
     execl("/proc/self/exe", "memory", "peer", "0", nullptr);

@@ -34,8 +34,8 @@ struct Message {
 
 class Peer {
  public:
-  Peer();
-  ~Peer();  // kills it
+  explicit Peer(bool is_outside = false);  // of the container: without its library
+  ~Peer();                                 // kills it
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
