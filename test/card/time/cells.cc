@@ -42,7 +42,8 @@ void Add(std::string_view name, std::vector<Cell>* cells) {
 }  // namespace
 
 std::optional<Cell> CellNamed(std::string_view name) {
-  Cell cell{.name = std::string(name)};
+  Cell cell;
+  cell.name = name;
   const size_t at = name.find('@');
   if (at == std::string_view::npos) return std::nullopt;
   constexpr std::string_view kAgent = "+agent";

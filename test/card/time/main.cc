@@ -78,16 +78,16 @@ void RunCells(const std::vector<Cell>& cells, const Measured& measured, uint64_t
 
 int Run(double seconds) {
   const uint64_t end = Now() + static_cast<uint64_t>(seconds * 1e9);
-  const Measured place{.library = Variable("CARD_HOME") + "/bin/libvgpu.so",
-                       .directory = Variable("CARD_SCRATCH")};
-  if (access(place.library.c_str(), R_OK) != 0) {
-    Trouble("the library", "there is no " + place.library);
+  Measured measured;
+  measured.library = Variable("CARD_HOME") + "/bin/libvgpu.so";
+  measured.directory = Variable("CARD_SCRATCH");
+  if (access(measured.library.c_str(), R_OK) != 0) {
+    Trouble("the library", "there is no " + measured.library);
     return 1;
   }
   std::vector<std::string> unknown;
   const std::vector<Cell> cells = Choose(Variable("CARD_CELLS"), &unknown);
   for (const std::string& word : unknown) Trouble(word, "no cell is called so");
-  Measured measured = place;
   {
     const Board board;
     if (!RunApart("the card alone", 15, [&] { MeasureCard(board); })) return 1;
