@@ -57,9 +57,8 @@ CUfunction Start(const Tell& tell) {
          CHECK(cuDevicePrimaryCtxRetain(&context, 0));
          CHECK(cuCtxSetCurrent(context));
        }));
-  tell("module of three kernels", MicrosecondsOf([&] {
-         CHECK(cuModuleLoadData(&module, kKernels));
-       }));
+  tell("module of three kernels",
+       MicrosecondsOf([&] { CHECK(cuModuleLoadData(&module, kKernels)); }));
   tell("first kernel, to its end", MicrosecondsOf([&] {
          CHECK(cuModuleGetFunction(&kernel, module, "empty"));
          Launch(kernel, nullptr);

@@ -11,7 +11,7 @@ from rows import figure, trouble
 
 PERCENT = int(os.environ["CARD_PERCENT"])
 NAME = f"limit of {PERCENT} %" if PERCENT else "without the library"
-SECONDS = 2.0
+SECONDS = 1.5
 
 try:
     import torch

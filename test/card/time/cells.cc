@@ -8,26 +8,23 @@
 namespace tessera::card {
 namespace {
 
-constexpr size_t kDefault = 40;
-
-// The default ones, and then the others.
-constexpr const char* kCells[] = {
-    // One process: short kernels, and those that are long beside a time slice.
-    "0x1@200", "30x1@200", "50x1@200", "90x1@200", "10x1@200",                                // 5
-    "0x1@2000", "30x1@2000", "50x1@2000", "90x1@2000", "10x1@2000",                           // 10
-    "0:0@2000", "30:60+agent@2000", "10:80+agent@2000", "10:90+agent@2000",                   // 14
-    "0x4@2000", "30x4@2000", "30:60@2000",                                                    // 17
-    "0x1@50000", "30x1@50000", "50x1@50000", "90x1@50000", "10x1@50000",                      // 22
-    "0:0@50000", "30:60+agent@50000", "10:80+agent@50000", "10:90+agent@50000",               // 26
-    "0x1@20", "30x1@20", "50x1@20", "90x1@20", "10x1@20",                                     // 31
-    "0:0@200", "30:60+agent@200", "10:90+agent@200", "0x4@200", "30x4@200",                   // 36
-    "0x4@50000", "30x4@50000", "10:90@2000", "10:80@2000",                                    // 40
-    "10:80+agent@200", "10x4@200", "50x4@200", "90x4@200", "10x4@2000", "50x4@2000",          //
-    "90x4@2000", "10x4@50000", "50x4@50000", "90x4@50000", "0x4@20", "10x4@20", "30x4@20",    //
-    "50x4@20", "90x4@20", "30:60@200", "10:80@200", "10:90@200", "30:60@50000",               //
-    "10:80@50000", "10:90@50000", "0:0@20", "30:60@20", "10:80@20", "10:90@20",               //
-    "30:60+agent@20", "10:80+agent@20", "10:90+agent@20",
-};
+// One process: short kernels, and those that are long beside a time slice; two containers; four
+// processes.
+constexpr char kDefault[] =
+    "0x1@200 30x1@200 50x1@200 90x1@200 10x1@200 "
+    "0x1@2000 30x1@2000 50x1@2000 90x1@2000 10x1@2000 "
+    "0:0@2000 30:60+agent@2000 10:80+agent@2000 10:90+agent@2000 "
+    "0x4@2000 30x4@2000 30:60@2000 "
+    "0x1@50000 30x1@50000 50x1@50000 90x1@50000 10x1@50000 "
+    "0:0@50000 30:60+agent@50000 10:80+agent@50000 10:90+agent@50000 "
+    "0x1@20 30x1@20 50x1@20 90x1@20 10x1@20 "
+    "0:0@200 30:60+agent@200 10:90+agent@200 0x4@200 30x4@200 "
+    "0x4@50000 30x4@50000 10:90@2000 10:80@2000 ";
+constexpr char kRest[] =
+    "10:80+agent@200 10x4@200 50x4@200 90x4@200 10x4@2000 50x4@2000 90x4@2000 "
+    "10x4@50000 50x4@50000 90x4@50000 0x4@20 10x4@20 30x4@20 50x4@20 90x4@20 "
+    "30:60@200 10:80@200 10:90@200 30:60@50000 10:80@50000 10:90@50000 "
+    "0:0@20 30:60@20 10:80@20 10:90@20 30:60+agent@20 10:80+agent@20 10:90+agent@20 ";
 
 void Add(std::string_view name, std::vector<Cell>* cells) {
   const auto is_it = [&](const Cell& cell) { return cell.name == name; };
@@ -74,12 +71,13 @@ std::string LoadWithout(const Container& container, uint64_t us) {
 
 std::vector<Cell> Choose(const std::string& words, std::vector<std::string>* unknown) {
   std::vector<Cell> cells;
-  std::istringstream stream(words.empty() ? "default" : words);
+  std::istringstream stream(words.empty() ? kDefault : words);
   for (std::string word; stream >> word;) {
-    const bool is_rest = word == "rest";
-    if (word == "default" || word == "all" || is_rest) {
-      const size_t end = word == "default" ? kDefault : std::size(kCells);
-      for (size_t i = is_rest ? kDefault : 0; i < end; ++i) Add(kCells[i], &cells);
+    if (word == "default" || word == "all" || word == "rest") {
+      const std::string names = word == "rest" ? "" : kDefault;
+      for (const Cell& cell : Choose(names + (word == "default" ? "" : kRest), unknown)) {
+        Add(cell.name, &cells);
+      }
     } else if (CellNamed(word)) {
       Add(word, &cells);
     } else {
@@ -105,7 +103,8 @@ limiter::Windows SharesOf(const std::vector<std::vector<Mark>>& processes, uint6
   limiter::Windows shares;
   for (int i = 0; i < windows; ++i, from += window_ns) {
     double done = 0;
-    for (const auto& marks : processes) done += DoneAt(marks, from + window_ns) - DoneAt(marks, from);
+    for (const auto& marks : processes)
+      done += DoneAt(marks, from + window_ns) - DoneAt(marks, from);
     shares.push_back(done * static_cast<double>(kernel_ns) / static_cast<double>(window_ns) * 100);
   }
   return shares;

@@ -28,7 +28,8 @@ TEST(CardCellsTest, ANameSaysContainersAgentAndKernels) {
 }
 
 TEST(CardCellsTest, WhatIsNoNameIsSaid) {
-  for (const char* name : {"", "30", "30@", "@20", "30x0@20", "101@20", "x@20", "30x9@20", "30@0"}) {
+  for (const char* name :
+       {"", "30", "30@", "@20", "30x0@20", "101@20", "x@20", "30x9@20", "30@0"}) {
     EXPECT_FALSE(CellNamed(name)) << name;
   }
   EXPECT_EQ(NamesOf("30x4"), std::vector<std::string>{"unknown 30x4"});
@@ -38,7 +39,8 @@ TEST(CardCellsTest, ACellComesAfterTheLoadThatItIsComparedWith) {
   const std::vector<std::string> names = {"0x4@2000", "30x4@2000", "0x1@200", "30:60@200"};
   EXPECT_EQ(NamesOf("30x4@2000 30:60@200 30x4@2000"), names);
   const auto all = NamesOf("all");
-  EXPECT_LT(std::find(all.begin(), all.end(), "0x1@20"), std::find(all.begin(), all.end(), "10x1@20"));
+  EXPECT_LT(std::find(all.begin(), all.end(), "0x1@20"),
+            std::find(all.begin(), all.end(), "10x1@20"));
 }
 
 TEST(CardCellsTest, FortyCellsAreTheDefaultAndTheRestAreTheOthers) {
@@ -47,9 +49,9 @@ TEST(CardCellsTest, FortyCellsAreTheDefaultAndTheRestAreTheOthers) {
   EXPECT_EQ(cells, NamesOf("default"));
   const auto all = NamesOf("all");
   for (const char* kernel : {"20", "200", "2000", "50000"}) {
-    for (const char* load : {"0x1", "10x1", "30x1", "50x1", "90x1", "0x4", "10x4", "30x4", "50x4",
-                             "90x4", "0:0", "30:60", "10:80", "10:90", "30:60+agent",
-                             "10:80+agent", "10:90+agent"}) {
+    for (const char* load :
+         {"0x1", "10x1", "30x1", "50x1", "90x1", "0x4", "10x4", "30x4", "50x4", "90x4", "0:0",
+          "30:60", "10:80", "10:90", "30:60+agent", "10:80+agent", "10:90+agent"}) {
       const std::string name = std::string(load) + "@" + kernel;
       EXPECT_EQ(std::count(all.begin(), all.end(), name), 1) << name;
     }

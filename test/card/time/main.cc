@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How compute time is shared on a real card, in rows.
 //
-// usage: card_time SECONDS    the card's slices, and then cells, as many as fit; CARD_CELLS has
-//                             which: "" or "default", "all", "rest", or names (card/time/cells.h)
+// usage: card_time SECONDS    the card's slices, and then cells, as many as fit; or those alone
+//                             that CARD_CELLS has: "default", "all", "rest" or names
+//                             (card/time/cells.h)
 //
 // A cell that does not fit is a row of trouble, "not run: time". The environment is that of a part
 // (test/card/parts/common).
@@ -43,8 +44,9 @@ std::string Scored(const Cell& cell, size_t place, const Windows& got, const Wit
   if (container.percent == 0 || found == without.end()) return "";
   const Score score = ScoreOf(got, container.percent, found->second);
   char text[100];
-  std::snprintf(text, sizeof text, "%.1f of %.1f, mean error %.1f points, off %+.1f %% of the limit",
-                score.mean, score.target, score.error, score.off);
+  std::snprintf(text, sizeof text,
+                "%.1f of %.1f, mean error %.1f points, off %+.1f %% of the limit", score.mean,
+                score.target, score.error, score.off);
   return text;
 }
 
@@ -56,13 +58,12 @@ void Tell(const Cell& cell, const std::vector<Windows>& shares, Without* without
     Figure(cell.name + which, "%", shares[i], Scored(cell, i, shares[i], *without));
   }
   if (shares.size() == 2) {
-    char ratio[32];
-    std::snprintf(ratio, sizeof ratio, "%.3f", Mean(shares[0]) / std::max(Mean(shares[1]), 0.001));
-    std::printf("%s: ratio %s\n", cell.name.c_str(), ratio);
+    Figure(cell.name + ", ratio", "times", {Mean(shares[0]) / std::max(Mean(shares[1]), 0.001)});
   }
 }
 
 void RunCells(const std::vector<Cell>& cells, const Measured& measured, uint64_t end) {
+  Fact("cells", "LIMITxPROCESSES[:LIMIT][+agent]@US of a kernel; limit 0: without the library");
   Without without;
   double longest = kCellSeconds + 1;
   for (const Cell& cell : cells) {

@@ -60,8 +60,7 @@ std::vector<limiter::Windows> MeasureOnCard(const Cell& cell, const Measured& me
   for (size_t i = 0; i < cell.containers.size(); ++i) {
     for (int k = 0; k < cell.containers[i].processes; ++k) {
       processes.emplace_back(board, processes.size(), Work{ns, std::max<uint64_t>(rounds, 1)},
-                             cell.name,
-                             VariablesOf(cell.containers[i], i, measured, directory));
+                             cell.name, VariablesOf(cell.containers[i], i, measured, directory));
     }
   }
   std::optional<limiter::Agent> agent;
