@@ -54,8 +54,8 @@ std::vector<Kind> Kinds() {
            {}}};
 }
 
-// Another process's samples. What fails there is a row of its own.
-void AddProcess(Kind& kind) {
+// Another process's samples. What fails there is a row of its own, and what hangs is killed.
+void AddProcess(Kind& kind, unsigned seconds) {
   int ends[2];
   if (pipe(ends) != 0) return std::perror("pipe");
   const pid_t child = fork();
@@ -66,6 +66,7 @@ void AddProcess(Kind& kind) {
     for (const auto& [name, value] : kind.variables) {
       setenv(name, value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
     }
+    alarm(seconds);
     execl("/proc/self/exe", "card_costs", "calls", kind.name, nullptr);
     _exit(127);
   }
@@ -82,14 +83,17 @@ void AddProcess(Kind& kind) {
 
 void Run(double seconds) {
   std::vector<Kind> kinds = Kinds();
-  const uint64_t begun = Now();
-  const auto end = begun + static_cast<uint64_t>(seconds * 1e9);
+  const uint64_t end = Now() + static_cast<uint64_t>(seconds * 1e9);
   constexpr size_t kTurns = 12;
+  constexpr uint64_t kSecond = 1'000'000'000;
   uint64_t longest = 0;
   for (size_t turn = 0; turn < kTurns; ++turn) {
     const uint64_t from = Now();
     if (from + longest > end) break;
-    for (size_t i = 0; i < kinds.size(); ++i) AddProcess(kinds[(turn + i) % kinds.size()]);
+    for (size_t i = 0; i < kinds.size() && Now() < end; ++i) {
+      AddProcess(kinds[(turn + i) % kinds.size()],
+                 static_cast<unsigned>((end - Now()) / kSecond) + 1);
+    }
     longest = std::max(longest, Now() - from);
   }
   for (const auto& [call, ignored] : kinds[0].samples) {
