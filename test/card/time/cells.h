@@ -41,8 +41,7 @@ std::optional<Cell> CellNamed(std::string_view name);
 // back in `unknown`.
 std::vector<Cell> Choose(const std::string& words, std::vector<std::string>* unknown);
 
-// What one process without the library, or several, does of it: what the container is compared
-// with.
+// The name of what a container is compared with: its processes without the library.
 std::string LoadWithout(const Container& container, uint64_t us);
 
 // A process had done so many kernels at this time, ns. In order.
