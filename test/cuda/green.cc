@@ -18,6 +18,16 @@ struct CUgreenCtx_st {
 namespace tessera::fake_cuda {
 namespace {
 
+// As CUDA 12.4 lays out a part of a device's multiprocessors.
+struct Multiprocessors {
+  int type = kType;
+  char padding[92] = {};
+  unsigned count = 0;
+  char others[44] = {};
+  static constexpr int kType = 1;
+};
+static_assert(sizeof(Multiprocessors) == 144);
+
 struct Greens {
   std::mutex mutex;  // guards what follows
   std::map<CUgreenCtx, std::unique_ptr<CUgreenCtx_st>> all;
@@ -62,6 +72,45 @@ bool IsPlain(CUcontext green, CUresult* why_not) {
 }  // namespace tessera::fake_cuda
 
 using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
+
+FAKE_EXPORT CUresult cuDeviceGetDevResource(CUdevice device, Multiprocessors* out, int type) {
+  NEED_DRIVER(driver);
+  if (out == nullptr || type != Multiprocessors::kType) return CUDA_ERROR_INVALID_VALUE;
+  const auto& devices = driver->node.devices;
+  const auto place = static_cast<size_t>(device);
+  if (place >= devices.size()) return CUDA_ERROR_INVALID_DEVICE;
+  *out = {};
+  out->count = static_cast<unsigned>(devices[place].multiprocessors);
+  return CUDA_SUCCESS;
+}
+
+// Groups of the fewest that there may be: eight, as from compute capability 9.0 on.
+FAKE_EXPORT CUresult cuDevSmResourceSplitByCount(Multiprocessors* out, unsigned* groups,
+                                                 const Multiprocessors* whole,
+                                                 Multiprocessors* rest, unsigned /*flags*/,
+                                                 unsigned least) {
+  constexpr unsigned kGrain = 8;
+  if (groups == nullptr || whole == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned each = (std::max(least, 1U) + kGrain - 1) / kGrain * kGrain;
+  const unsigned made = std::min(out == nullptr ? whole->count : *groups, whole->count / each);
+  for (unsigned i = 0; out != nullptr && i < made; ++i) {
+    out[i] = {};
+    out[i].count = each;
+  }
+  if (rest != nullptr) *rest = {};
+  if (rest != nullptr) rest->count = whole->count - made * each;
+  *groups = made;
+  return CUDA_SUCCESS;
+}
+
+// What a part is made of is not looked at.
+FAKE_EXPORT CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* out, Multiprocessors* parts,
+                                               unsigned count) {
+  static char any = 0;
+  if (out == nullptr || parts == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  *out = reinterpret_cast<CUdevResourceDesc>(&any);
+  return CUDA_SUCCESS;
+}
 
 FAKE_EXPORT CUresult cuGreenCtxCreate(CUgreenCtx* out, CUdevResourceDesc resources, CUdevice device,
                                       unsigned flags) {

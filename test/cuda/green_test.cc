@@ -190,5 +190,32 @@ TEST_F(GreenTest, WhereItIsCurrentItsOwnStreamsAloneAreWaitedFor) {
   });
 }
 
+TEST_F(GreenTest, APartOfADeviceHasMultiprocessorsByTheEight) {
+  OnGpu([](const Gpu& cuda) {
+    struct Part {
+      int type;
+      char padding[92];
+      unsigned count;
+      char others[44];
+    } whole{}, parts[9] = {}, rest{};
+    unsigned groups = 9;
+    EXPECT_EQ((cuda.As<CUresult(CUdevice, Part*, int)>("cuDeviceGetDevResource")(0, &whole, 1)),
+              CUDA_SUCCESS);
+    EXPECT_EQ(whole.count, 40U);
+    EXPECT_EQ((cuda.As<CUresult(Part*, unsigned*, const Part*, Part*, unsigned, unsigned)>(
+                  "cuDevSmResourceSplitByCount")(parts, &groups, &whole, &rest, 0, 9)),
+              CUDA_SUCCESS);
+    EXPECT_EQ(groups, 2U);
+    EXPECT_EQ(parts[1].count, 16U);
+    EXPECT_EQ(rest.count, 8U);
+    CUdevResourceDesc description = nullptr;
+    CUgreenCtx green = nullptr;
+    EXPECT_EQ((cuda.As<CUresult(CUdevResourceDesc*, Part*, unsigned)>("cuDevResourceGenerateDesc")(
+                  &description, parts, 1)),
+              CUDA_SUCCESS);
+    EXPECT_EQ(CALL(cuGreenCtxCreate)(&green, description, 0, 1), CUDA_SUCCESS);
+  });
+}
+
 }  // namespace
 }  // namespace tessera::fake_cuda

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules from PTX text: each ".entry" is a kernel, each ".global" of so many bytes takes memory of
-// the device, and its code takes as much as the options say: where it is loaded lazily, with the
-// first of its functions and variables that is asked for by name, or that is used. The kernel
-// `spin` takes as many ns as its only argument says, an u64; any other 1000.
+// Modules from PTX text, or a fat binary of it: each ".entry" is a kernel, each ".global" of so
+// many bytes takes memory of the device, and its code takes as much as the options say: where it is
+// loaded lazily, with the first of its functions and variables that is asked for by name, or that
+// is used. The kernel `spin` takes as many ns as its only argument says, an u64; any other 1000.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -98,13 +99,32 @@ bool Fill(CUmod_st& module) {
   return TheDriver()->node.options.lazy != 0 || LoadCode(module);
 }
 
-CUresult Load(CUmodule* out, const char* text) {
+// A fat binary's first entry is taken, if it is PTX: its text stands behind both headers.
+const char* TextIn(const char* image) {
+  constexpr uint16_t kPtx = 1;
+  struct {
+    uint32_t magic;
+    uint16_t version, size;
+    uint64_t bytes;
+  } header;
+  struct {
+    uint16_t kind, version;
+    uint32_t size;
+  } entry;
+  if (std::strncmp(image, "\x50\xED\x55\xBA", 4) != 0) return image;
+  std::memcpy(&header, image, sizeof header);
+  static_assert(sizeof header == 16 && sizeof entry == 8);
+  std::memcpy(&entry, image + header.size, sizeof entry);
+  return entry.kind == kPtx ? image + header.size + entry.size : "";
+}
+
+CUresult Load(CUmodule* out, const char* image) {
   NEED_CONTEXT(context);
-  if (out == nullptr || text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   NEED_NO_CAPTURE();
   auto module = std::make_unique<CUmod_st>();
   module->context = context;
-  Parse(*module, text);
+  Parse(*module, TextIn(image));
   if (module->functions.empty() && module->globals.empty()) return kInvalidImage;
   if (!Fill(*module)) {
     Drop(*module);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <string>
 
 #include "cuda/cuda_test.h"
 
@@ -160,6 +161,20 @@ TEST_F(StreamsTest, AModulesGlobalsAreMemoryOfTheDevice) {
     EXPECT_EQ(cuda.Resident(), 8U);
     EXPECT_EQ(CALL(cuModuleUnload)(module), CUDA_SUCCESS);
     EXPECT_EQ(cuda.Resident(), 0U);
+  });
+}
+
+TEST_F(StreamsTest, AModuleMayBeAFatBinaryOfPtx) {
+  OnGpu([](const Gpu& cuda) {
+    std::string image("\x50\xED\x55\xBA\x01\x00\x10\x00", 8);  // what follows is not looked at
+    image.append(8, '\0');
+    image += std::string("\x01\x00\x01\x01\x40\x00\x00\x00", 8) + std::string(56, '\0');
+    image += ".global .align 4 .b8 table[8388608];\n";
+    CUmodule module = nullptr;
+    EXPECT_EQ(CALL(cuModuleLoadFatBinary)(&module, image.c_str()), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Resident(), 8U);
+    image[16] = 2;  // no PTX
+    EXPECT_EQ(CALL(cuModuleLoadFatBinary)(&module, image.c_str()), CUresult{200});
   });
 }
 

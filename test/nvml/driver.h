@@ -61,6 +61,10 @@ std::shared_ptr<Driver> Current();
 EventSetHandle NewEventSet();
 void Free(EventSetHandle set);
 
+// Bytes of it that processes of the fake CUDA have, where TESSERA_FAKE_CUDA says where they share
+// it.
+uint64_t UsedByCuda(const OpaqueDevice& device);
+
 // What a call finds once it has taken the time that the faults want.
 struct Begun {
   Return failure = Return::kSuccess;  // how it fails, if so; then without what follows

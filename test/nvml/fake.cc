@@ -11,6 +11,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -185,7 +186,8 @@ Return nvmlDeviceGetMemoryInfo(DeviceHandle device, Memory* memory) {
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
     const uint64_t mib =
         device->mig == nullptr ? device->gpu->memory_mib : device->mig->attributes.memory_mib;
-    return Give(Memory{.total = mib << 20, .free = mib << 20, .used = 0}, memory);
+    const uint64_t used = UsedByCuda(*device);
+    return Give(Memory{.total = mib << 20, .free = (mib << 20) - used, .used = used}, memory);
   });
 }
 
@@ -196,7 +198,8 @@ Return nvmlDeviceGetMemoryInfo_v2(DeviceHandle device, MemoryV2* memory) {
   const Return result = nvmlDeviceGetMemoryInfo(device, &all);
   if (result != Return::kSuccess) return result;
   const uint64_t reserved = all.total / 32;
-  return Give(MemoryV2{memory->version, all.total, reserved, all.free - reserved, 0}, memory);
+  const uint64_t free = std::max(all.free, reserved) - reserved;
+  return Give(MemoryV2{memory->version, all.total, reserved, free, all.used}, memory);
 }
 
 Return nvmlDeviceGetCudaComputeCapability(DeviceHandle device, int* major, int* minor) {

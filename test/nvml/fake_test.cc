@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "cuda/state.h"
 #include "nvml/faults.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
@@ -206,6 +207,20 @@ TEST_F(FakeNvmlTest, WhatIsWrongWithAGpuIsReadFromItsCounters) {
   uint64_t reasons = 0;
   EXPECT_EQ(api_.DeviceGetClocksEventReasons.call(Gpu(2), &reasons), Return::kSuccess);
   EXPECT_EQ(reasons, kHardwareThermalSlowdown);
+}
+
+TEST_F(FakeNvmlTest, WhatProcessesOfTheFakeCudaHaveIsInUse) {
+  Open("1xt4");
+  setenv("TESSERA_FAKE_CUDA", directory_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  const auto state = fake_cuda::State::Open(directory_, 0);
+  ASSERT_TRUE(state != nullptr && state->Join());
+  const HardwareGpu& gpu = node_->hardware().gpus[0];
+  ASSERT_TRUE(state->Take(state->CardOf(gpu.uuid, gpu.memory_mib << 20), 3 << 20));
+  Memory memory{};
+  EXPECT_EQ(api_.DeviceGetMemoryInfo.call(Gpu(0), &memory), Return::kSuccess);
+  unsetenv("TESSERA_FAKE_CUDA");  // NOLINT(concurrency-mt-unsafe): likewise
+  EXPECT_EQ(memory.used, 3U << 20);
+  EXPECT_EQ(memory.free, memory.total - memory.used);
 }
 
 }  // namespace

@@ -103,25 +103,35 @@ std::vector<InfoV1> Processes() {
   return processes;
 }
 
-void AddUsersOfCuda(const std::string& uuid, std::vector<InfoV1>& processes) {
+// Calls it with the state and the card of that name, where processes have used the fake CUDA.
+template <class Look>
+void LookAtCuda(const OpaqueDevice& device, const Look& look) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
   const char* directory = getenv("TESSERA_FAKE_CUDA");
   const std::string path = std::string(directory == nullptr ? "" : directory) + "/fake-cuda.state";
   if (directory == nullptr || access(path.c_str(), F_OK) != 0) return;
   const auto state = fake_cuda::State::Open(directory, 0);
-  const unsigned card = state == nullptr ? fake_cuda::kMostCards : state->Find(uuid);
-  if (card == fake_cuda::kMostCards) return;
-  for (unsigned slot = 0; slot < state->shared().high; ++slot) {
-    const fake_cuda::Process& process = state->shared().processes[slot];
-    if (process.contexts[card] == 0 || !state->IsAlive(slot)) continue;
-    processes.push_back({static_cast<uint32_t>(process.pid), process.resident[card]});
-  }
+  const unsigned card =
+      state == nullptr ? fake_cuda::kMostCards
+                       : state->Find(device.mig == nullptr ? device.gpu->uuid : device.mig->uuid);
+  if (card != fake_cuda::kMostCards) look(*state, card);
+}
+
+void AddUsersOfCuda(const OpaqueDevice& device, std::vector<InfoV1>& processes) {
+  LookAtCuda(device, [&](fake_cuda::State& state, unsigned card) {
+    for (unsigned slot = 0; slot < state.shared().high; ++slot) {
+      const fake_cuda::Process& process = state.shared().processes[slot];
+      if (process.contexts[card] == 0 || !state.IsAlive(slot)) continue;
+      processes.push_back({static_cast<uint32_t>(process.pid),
+                           process.resident[card] + state.objects().SumOf(card, slot)});
+    }
+  });
 }
 
 // That have a context of the device.
 std::vector<InfoV1> UsersOf(const OpaqueDevice& device) {
   std::vector<InfoV1> processes = Processes();
-  AddUsersOfCuda(device.mig == nullptr ? device.gpu->uuid : device.mig->uuid, processes);
+  AddUsersOfCuda(device, processes);
   return processes;
 }
 
@@ -168,6 +178,19 @@ Return List(const char* function, DeviceHandle device, bool compute, unsigned* c
 }
 
 }  // namespace
+
+// What a dead process had is taken for the card's at once.
+uint64_t UsedByCuda(const OpaqueDevice& device) {
+  uint64_t used = 0;
+  LookAtCuda(device, [&](fake_cuda::State& state, unsigned card) {
+    used = state.objects().Sum(card);
+    for (unsigned slot = 0; slot < state.shared().high; ++slot) {
+      if (state.IsAlive(slot)) used += state.shared().processes[slot].resident[card];
+    }
+  });
+  return used;
+}
+
 }  // namespace tessera::nvml
 
 using namespace tessera::nvml;  // NOLINT(google-build-using-namespace)

@@ -5,20 +5,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 #include <optional>
 #include <thread>
-#include <utility>
 
 #include "cuda/cuda_node.h"
-#include "fraction/grant_times.h"
 #include "limiter/libvgpu.h"
+#include "shares/agent.h"
 
 namespace tessera::limiter {
 namespace {
@@ -67,31 +62,6 @@ void Work(const Library& cuda, uint64_t ns, unsigned blocks, bool is_limited, bo
   }
 }
 
-// What the agent does besides, for containers whose regions are named by their numbers.
-class Agent {
- public:
-  Agent(std::string directory, size_t containers)
-      : directory_(std::move(directory)), containers_(containers), thread_([this] { Run(); }) {}
-  ~Agent() { ends_ = true; }
-
- private:
-  void Run() {
-    tessera::GrantTimes times;
-    while (!ends_) {
-      for (size_t i = 0; i < containers_; ++i) {
-        times.Add(std::to_string(i), directory_, std::to_string(i) + ".cache", {kUuid});
-      }
-      std::this_thread::sleep_for(
-          std::min(times.UpdateRegions(Now()), tessera::GrantTimes::kShared));
-    }
-  }
-
-  const std::string directory_;
-  const size_t containers_;
-  std::atomic<bool> ends_ = false;
-  std::jthread thread_;
-};
-
 }  // namespace
 
 std::vector<Windows> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
@@ -113,7 +83,7 @@ std::vector<Windows> MeasureCell(uint64_t ns, const std::vector<CellContainer>& 
     }
   }
   std::optional<Agent> agent;
-  if (settings.agent) agent.emplace(node.directory(), containers.size());
+  if (settings.agent) agent.emplace(node.directory(), kUuid, containers.size());
   std::this_thread::sleep_for(std::chrono::seconds(settings.warm));
   const auto state = State::Open(node.directory(), 0);
   const unsigned card = state->Find(kUuid);
@@ -138,19 +108,6 @@ std::vector<Windows> MeasureCell(uint64_t ns, const std::vector<CellContainer>& 
     for (const pid_t worker : all) waitpid(worker, nullptr, 0);
   }
   return shares;
-}
-
-double Mean(const Windows& windows) {
-  return std::accumulate(windows.begin(), windows.end(), 0.0) / static_cast<double>(windows.size());
-}
-
-Score ScoreOf(const Windows& got, double limit, const Windows& without) {
-  Score score{.target = std::min(limit, Mean(without)), .mean = Mean(got)};
-  Windows distances;
-  for (const double share : got) distances.push_back(std::abs(share - score.target));
-  score.error = Mean(distances);
-  score.off = (score.mean - score.target) / limit * 100;
-  return score;
 }
 
 }  // namespace tessera::limiter

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "shares/score.h"
+
 namespace tessera::limiter {
 
 struct CellSettings {
@@ -28,23 +30,8 @@ struct CellContainer {
   int idle = 0;  // and so many more that only have a context
 };
 
-// Percent of the GPU's time, of each second.
-using Windows = std::vector<double>;
-
 // Of each container, in their order. `ns`: what a kernel takes.
 std::vector<Windows> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
                                  const CellSettings& settings);
-
-// How near to its limit a container came. What it was to get is the limit, or what the same load
-// takes without the library, where that is less.
-struct Score {
-  double target = 0;  // percent of the GPU's time, as are
-  double mean = 0;    // what it got
-  double error = 0;   // and the mean distance of a second from the target
-  double off = 0;     // of the mean from the target, in percent of the limit
-};
-Score ScoreOf(const Windows& got, double limit, const Windows& without);
-
-double Mean(const Windows& windows);
 
 }  // namespace tessera::limiter

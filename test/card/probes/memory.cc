@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory probe: what the limiter counts of each kind of memory beside what NVML says is taken.
+//
+//   memory [FAMILY...]     starts a process for each family and watches it; without: all
+//   memory FAMILY FIRST    is such a process (watch.h starts it)
+#include <cctype>
+#include <cstdlib>
+
+#include "card/probes/peer.h"
+#include "card/probes/steps.h"
+#include "card/probes/watch.h"
+#include "card/row.h"
+
+int main(int count, char** words) {
+  using namespace tessera::card;  // NOLINT(google-build-using-namespace)
+  if (count == 3 && std::isdigit(static_cast<unsigned char>(words[2][0])) != 0) {
+    if (words[1] == std::string("peer")) return RunPeer();
+    return RunFamily(words[1], static_cast<unsigned>(std::strtoul(words[2], nullptr, 10)));
+  }
+  for (const Family& family : Families()) {
+    bool is_wanted = count == 1;
+    for (int i = 1; i < count; ++i) is_wanted = is_wanted || family.name == std::string(words[i]);
+    if (is_wanted && !Watch(family.name, kLimit)) {
+      Trouble("memory", "NVML has no device");
+      return 0;
+    }
+  }
+  return 0;
+}
