@@ -138,25 +138,34 @@ std::string Shown(const Row& row) {
                                  : row.value;
 }
 
-// What a report has of each name; of several rows of a name all that they say.
+// What a report has of each name; of several rows of a name all that they say. A figure is apart
+// from a fact of its name.
 struct Said {
   std::string part;
   std::string name;
   std::string text;
   const Row* figure = nullptr;
+
+  bool IsOfOneNameWith(const Said& other) const {
+    return part == other.part && name == other.name &&
+           (figure == nullptr) == (other.figure == nullptr);
+  }
 };
+
+std::vector<Said>::iterator Find(std::vector<Said>& all, const Said& one) {
+  return std::ranges::find_if(all, [&](const Said& said) { return said.IsOfOneNameWith(one); });
+}
 
 std::vector<Said> AllSaid(const Report& report) {
   std::vector<Said> all;
   for (const Row& row : report.rows) {
     if (row.part == "run" || row.kind == "part") continue;
-    const auto same = std::ranges::find_if(
-        all, [&](const Said& said) { return said.part == row.part && said.name == row.name; });
+    Said said{row.part, row.name, Shown(row), row.kind == "figure" ? &row : nullptr};
+    const auto same = Find(all, said);
     if (same == all.end()) {
-      all.push_back({row.part, row.name, Shown(row), row.kind == "figure" ? &row : nullptr});
+      all.push_back(std::move(said));
     } else {
-      same->text += "; " + Shown(row);
-      same->figure = nullptr;
+      same->text += "; " + said.text;
     }
   }
   return all;
@@ -262,18 +271,14 @@ std::string Markdown(const Report& report) {
 }
 
 std::string Compare(const Report& a, const Report& b) {
-  const std::vector<Said> all_a = AllSaid(a);
-  const std::vector<Said> all_b = AllSaid(b);
+  std::vector<Said> all_a = AllSaid(a);
+  std::vector<Said> all_b = AllSaid(b);
   std::vector<Line> differ, figures, only_a, only_b;
-  const auto in = [](const std::vector<Said>& all, const Said& one) {
-    return std::ranges::find_if(
-        all, [&](const Said& said) { return said.part == one.part && said.name == one.name; });
-  };
   for (const Said& said : all_a) {
-    const auto other = in(all_b, said);
+    const auto other = Find(all_b, said);
     if (other == all_b.end()) {
       only_a.push_back({said.part, said.name, said.text});
-    } else if (said.figure != nullptr && other->figure != nullptr) {
+    } else if (said.figure != nullptr) {
       const double of_a = Percentile(said.figure->samples, 0.5);
       const double of_b = Percentile(other->figure->samples, 0.5);
       if (of_a == of_b) continue;
@@ -284,7 +289,7 @@ std::string Compare(const Report& a, const Report& b) {
     }
   }
   for (const Said& said : all_b) {
-    if (in(all_a, said) == all_a.end()) only_b.push_back({said.part, said.name, said.text});
+    if (Find(all_a, said) == all_a.end()) only_b.push_back({said.part, said.name, said.text});
   }
   std::string text =
       Table("What differs", {"part", "what", "first", "second"}, differ) +

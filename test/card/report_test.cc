@@ -166,6 +166,18 @@ TEST(ReportTest, TwoReportsAreComparedRowByRow) {
 )");
 }
 
+TEST(ReportTest, AFactAndAFigureOfOneNameAreApart) {
+  const Report a{.date = "", .rows = {Fact("call", "0"), Figure("call", {4})}};
+  const Report b{.date = "", .rows = {Fact("call", "0"), Figure("call", {2})}};
+
+  EXPECT_EQ(Compare(a, b), R"(### Figures, by their medians
+
+| part | what | first | second | ratio |
+| --- | --- | --- | --- | --- |
+| p | call | 4 us | 2 us | 2 |
+)");
+}
+
 TEST(ReportTest, WhatTheRunnerSaysOfTheMachineIsNotCompared) {
   const Report a = ReadRows(R"({"part":"run","kind":"fact","name":"kernel","value":"6.1"})", "");
 
