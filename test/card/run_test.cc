@@ -31,16 +31,17 @@ class RunTest : public testing::Test {
   }
   ~RunTest() override { fs::remove_all(home_); }
 
-  void Part(const std::string& name, const std::string& body) const {
+  void Part(const std::string& name, const std::string& body, int seconds = 60) const {
     const std::string path = home_ + "/parts/" + name;
-    std::ofstream(path) << "#!/bin/bash\n# seconds: 3\n. \"$CARD_HOME/parts/common\"\n"
+    std::ofstream(path) << "#!/bin/bash\n# seconds: " << seconds
+                        << "\n. \"$CARD_HOME/parts/common\"\n"
                         << body << "\n";
     chmod(path.c_str(), 0755);
   }
   // Its exit code.
-  int Run(const std::string& arguments = "", const std::string& before = "") {
-    const std::string command = before + " env TMPDIR=" + home_ + "/tmp " + home_ + "/run --out " +
-                                home_ + "/out " + arguments + " >" + home_ + "/said 2>&1";
+  int Run(const std::string& arguments = "") {
+    const std::string command = "env TMPDIR=" + home_ + "/tmp " + home_ + "/run --out " + home_ +
+                                "/out " + arguments + " >" + home_ + "/said 2>&1";
     const int status = std::system(command.c_str());  // NOLINT(concurrency-mt-unsafe): one thread
     report_ = ReadJson(Text("/out/card.json"));
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -85,7 +86,7 @@ TEST_F(RunTest, PartsRunInOrderAndAreRows) {
 }
 
 TEST_F(RunTest, APartThatHangsIsEndedAndTheNextOneRuns) {
-  Part("10-hung", "fact before 1; trap '' TERM; sleep 1000; sleep 1000");
+  Part("10-hung", "fact before 1; trap '' TERM; sleep 1000; sleep 1000", 3);
   Part("20-next", "fact behind 1");
 
   EXPECT_EQ(Run(), 0) << Text("/said");
@@ -108,7 +109,9 @@ TEST_F(RunTest, APartThatIsKilledInARowCostsNoRowOfAnother) {
 }
 
 TEST_F(RunTest, WhatAPartLeavesBehindIsEndedAndToldOf) {
-  Part("10-daemon", "touch \"$CARD_SCRATCH/file\"; setsid sleep 1000 & sleep 1000 & sleep 0.2");
+  Part("10-daemon",
+       "touch \"$CARD_SCRATCH/file\"; sleep 1000 & setsid sleep 1000 & "
+       "until [[ $(</proc/$!/comm) == sleep ]]; do :; done");
 
   EXPECT_EQ(Run(), 0) << Text("/said");
 
@@ -131,9 +134,11 @@ TEST_F(RunTest, PartsAreChosenByNameAndShareTheMinutes) {
 
 TEST_F(RunTest, ARunThatIsEndedLeavesItsReportAndNothingElse) {
   Part("10-done", "fact done 1");
-  Part("20-long", "fact begun 1; sleep 1000");
+  // The parent of its parent, which is timeout, is the runner.
+  Part("20-long",
+       "fact begun 1; read -r _ _ _ runner _ </proc/$PPID/stat; kill $runner; sleep 1000");
 
-  EXPECT_EQ(Run("", "timeout 2"), 124) << Text("/said");
+  EXPECT_EQ(Run(), 130) << Text("/said");
 
   EXPECT_EQ(Said("done") + Said("begun"), "11");
   EXPECT_TRUE(LeftNothing());
