@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "hami/names.h"
+#include "hami/policies.h"
 #include "placement/request_check.h"
 #include "webhook/patch.h"
 #include "webhook/refusals.h"
@@ -66,7 +67,7 @@ std::string NameOf(const Review& review, const NewPod& pod) {
 }  // namespace
 
 kube::PodFields FieldsOf(const Rules& rules) {
-  std::vector<std::string> keys{"hami.io/", std::string(kMirror),
+  std::vector<std::string> keys{"hami.io/", std::string(kMirror), std::string(hami::kNodeChoices),
                                 std::string(hami::kPodAscendDevices)};
   std::vector<std::string> resources;
   for (const DeviceRules& devices : rules.devices) {
