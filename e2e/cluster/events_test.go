@@ -116,8 +116,8 @@ type watchedGPU struct {
 	why    string
 }
 
-const whatXID79Means = "XID 79: the GPU has fallen off the bus; reset the GPU [xid]: the NVIDIA driver reported an error; " +
-	"its text says what it means and what brings the GPU back, docs/reference/xids.md has the table"
+const whatXID79Means = "XID 79: the GPU has fallen off the bus; reset the GPU [xid]: find the XID in " +
+	"docs/reference/xids.md: its class says whether to wait, reset or reboot"
 
 func (c *cluster) watchGPU(t *testing.T) *watchedGPU {
 	t.Helper()

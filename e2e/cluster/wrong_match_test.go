@@ -81,7 +81,7 @@ func (c *cluster) mismatch(t *testing.T, h *hami) (meant, given *v1.Pod) {
 // wrongly is why a container is refused that was given what was meant for another one.
 func wrongly(meant, given *v1.Pod) string {
 	return fmt.Sprintf("container main: nvidia.com/gpu: kubelet gave container main of pod %s what was meant "+
-		"for main of %s [wrong-match]: delete the pod: kubelet keeps what it was answered for it, and no retry "+
+		"for main of %s [wrong-match]: delete the pod: kubelet keeps the answer that it got for it, and no retry "+
 		"mends that", given.UID, meant.UID)
 }
 

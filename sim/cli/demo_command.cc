@@ -30,12 +30,12 @@ int PlayDemo(const Arguments& arguments) {
 Command DemoCommand() {
   return {
       .name = "demo",
-      .summary = "watch it work, with no cluster and no hardware",
+      .summary = "play a scenario, without a cluster or hardware",
       .description =
-          "Starts an agent and an embedded kubelet in a private temporary directory, "
-          "plays a scenario on simulated devices and shows what happens. It checks "
-          "that no law of device plugins is broken meanwhile, and fails if one is. "
-          "Ctrl-C ends it and leaves nothing behind.",
+          "Starts an agent and an embedded kubelet in a private temporary directory, plays a "
+          "scenario on simulated devices and shows what happens. It checks the laws of device "
+          "plugins all the time, and fails if one is broken. Ctrl-C ends it and removes the "
+          "directory.",
       .options =
           {{.name = "--scenario",
             .value = "FILE",
@@ -43,18 +43,20 @@ Command DemoCommand() {
                     Join(demo::ScenarioNames(), ", ")},
            {.name = "--hardware",
             .value = "FILE",
-            .help = "a node with the NVIDIA GPUs that this file describes, such as "
-                    "demo/hardware/8xa100.yaml"},
+            .help =
+                "a file that describes the node's NVIDIA GPUs, such as demo/hardware/8xa100.yaml"},
            {.name = "--nvml",
             .value = "LIBRARY",
-            .help = "the fake NVML that has them; else libnvidia-ml.so.1 beside the program"},
-           {.name = "--speed", .value = "N", .help = "so many times as fast", .fallback = "1"},
+            .help = "the fake NVML; by default libnvidia-ml.so.1 next to the program"},
+           {.name = "--speed", .value = "N", .help = "the factor of speed", .fallback = "1"},
            {.name = "--plain", .help = "plain lines, also on a terminal"},
            {.name = "--json", .help = "one JSON object a line"},
-           {.name = "--keep", .help = "keep the temporary directory, and say where it is"}},
-      .examples = {{"tessera-sim demo", "About 20 seconds, from first light to summary."},
-                   {"tessera-sim demo --scenario restart-storm --speed 2", "Something rougher."},
-                   {"tessera-sim demo --hardware demo/hardware/8xa100.yaml", "Eight NVIDIA GPUs."}},
+           {.name = "--keep", .help = "keep the temporary directory, and print its path"}},
+      .examples = {{"tessera-sim demo", "Play the default scenario, about 20 seconds."},
+                   {"tessera-sim demo --scenario restart-storm --speed 2",
+                    "Play restarts, at twice the speed."},
+                   {"tessera-sim demo --hardware demo/hardware/8xa100.yaml",
+                    "Play on eight NVIDIA GPUs."}},
       .run = PlayDemo};
 }
 

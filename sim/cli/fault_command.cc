@@ -27,29 +27,29 @@ Command FaultCommand() {
       .name = "fault",
       .summary = "break and mend dummy devices",
       .description =
-          "Writes into the file that says what is wrong with the devices of a dummy resource, to "
-          "see how everything around them takes it. Their agent reads it at once, or when it "
-          "starts. Faults stay until they are taken back.",
+          "Writes faults into the fault file of a dummy resource's devices. Their agent reads it "
+          "at once, or when it starts. Faults stay until they are removed.",
       .options =
-          {{.name = "VERB", .help = "what to do", .choices = dummy::FaultVerbs(), .required = true},
+          {{.name = "VERB", .help = "the fault", .choices = dummy::FaultVerbs(), .required = true},
            {.name = "RESOURCE", .help = "the resource, e.g. dummy.com/npu", .required = true},
            {.name = "DEVICE", .help = "the id of one device; not with lose-all and restore"},
            {.name = "DETAIL",
             .help = "why (fail, break, reset-fails), how long (slow) or how often (flap)"},
            {.name = "--state-dir",
             .value = "PATH",
-            .help = "the agent's directory, in which the file is",
+            .help = "the agent's state directory, which contains the file",
             .fallback = "/var/lib/tessera",
             .environment = "TESSERA_STATE_DIR"},
            {.name = "--file",
             .value = "PATH",
-            .help = "the file itself, where the configuration has 'dummy.faultFile'"}},
+            .help = "the file itself, if the configuration has 'dummy.faultFile'"}},
       .examples = {{"tessera-sim fault fail dummy.com/npu 7 'ECC error'",
                     "Device 7 fails its checks."},
-                   {"tessera-sim fault heal dummy.com/npu 7", "It is well again."},
-                   {"tessera-sim fault flap dummy.com/npu 7 2s", "It fails and recovers by turns."},
-                   {"tessera-sim fault lose-all dummy.com/npu", "All devices are gone at once."},
-                   {"tessera-sim fault restore dummy.com/npu", "Take all faults back."}},
+                   {"tessera-sim fault heal dummy.com/npu 7", "Device 7 passes its checks again."},
+                   {"tessera-sim fault flap dummy.com/npu 7 2s",
+                    "Device 7 fails and recovers in turns."},
+                   {"tessera-sim fault lose-all dummy.com/npu", "All devices disappear at once."},
+                   {"tessera-sim fault restore dummy.com/npu", "Remove all faults."}},
       .run = ChangeFaults};
 }
 

@@ -43,18 +43,19 @@ std::vector<std::string> Words(const Arguments& arguments, const std::vector<Opt
 Option DirOption() {
   return {.name = "--dir",
           .value = "DIR",
-          .help = "kubelet's root: it gets device-plugins, plugins_registry and pod-resources"};
+          .help = "kubelet's root, with device-plugins, plugins_registry and pod-resources"};
 }
 
 // A verb that the embedded kubelet in --dir is told.
 Command Order(std::string name, std::string summary, std::vector<Option> options,
               std::string example) {
-  Command order = {.name = name,
-                   .summary = summary,
-                   .description = "Tells the embedded kubelet that runs in --dir: " + summary + ".",
-                   .options = std::move(options),
-                   .examples = {{"tessera-sim kubelet " + name + example + " --dir /tmp/k",
-                                 "The order, to the one in /tmp/k."}}};
+  Command order = {
+      .name = name,
+      .summary = summary,
+      .description = "Orders the embedded kubelet that runs in --dir to " + summary + ".",
+      .options = std::move(options),
+      .examples = {{"tessera-sim kubelet " + name + example + " --dir /tmp/k",
+                    "The order, to the one in /tmp/k."}}};
   order.run = [name, taken = order.options](const Arguments& arguments) {
     if (!arguments.Has("dir")) return PrintMisuse("kubelet " + name, "--dir is required");
     return KubeletControl(arguments.Get("dir"), name, Words(arguments, taken));
@@ -82,7 +83,7 @@ std::vector<Command> Orders() {
       Order("restart-container", "start a container again after it ended",
             {pod, {.name = "CONTAINER", .help = "the container's name", .required = true}},
             " train app"),
-      Order("drop", "hang up on a resource's plugin",
+      Order("drop", "close the connection to a resource's plugin",
             {{.name = "RESOURCE", .help = "e.g. dummy.com/npu", .required = true}},
             " dummy.com/npu"),
       Order("restart", "stop as on SIGTERM and start again", {}, ""),
@@ -90,7 +91,7 @@ std::vector<Command> Orders() {
       Order("start", "start after a kill", {}, ""),
       Order("events", "show what happened",
             {{.name = "--last", .value = "N", .help = "only the last N"},
-             {.name = "--follow", .help = "go on, until interrupted"}},
+             {.name = "--follow", .help = "continue until interrupted"}},
             " --follow"),
   };
 }
@@ -99,17 +100,16 @@ std::vector<Command> Orders() {
 
 Command KubeletCommand() {
   return {.name = "kubelet",
-          .summary = "an embedded kubelet, for people who develop device plugins",
+          .summary = "run an embedded kubelet, for developers of device plugins",
           .description =
-              "Runs kubelet's device manager alone, with no cluster: plugins register "
-              "with it as with the real one, and it admits pods as it is told by the "
-              "commands below. It speaks device plugin API v1beta1 and the plugin "
-              "watcher, keeps kubelet's checkpoint and serves pod-resources. Runs until "
-              "SIGINT or SIGTERM.",
+              "Runs kubelet's device manager alone, without a cluster. Plugins register with it as "
+              "with the real kubelet, and the commands below admit pods. It serves device plugin "
+              "API v1beta1, the plugin watcher, kubelet's checkpoint and pod-resources. It runs "
+              "until SIGINT or SIGTERM.",
           .options = {DirOption(),
                       {.name = "--rules",
                        .value = "VERSION",
-                       .help = "whose rules for connections",
+                       .help = "the kubelet version of its rules for connections",
                        .fallback = "1.36",
                        .choices = {"1.36", "1.37"}},
                       {.name = "--speed",
@@ -118,7 +118,7 @@ Command KubeletCommand() {
                        .fallback = "1"},
                       {.name = "--seed",
                        .value = "N",
-                       .help = "of the random order in which ids are offered",
+                       .help = "the seed of the random order in which ids are offered",
                        .fallback = "1"}},
           .examples = {{"tessera-sim kubelet --dir /tmp/k",
                         "Run it; your plugin registers at "

@@ -55,7 +55,7 @@ TEST(KubeletTree, OrderWithNobodyThereFails) {
       testing::internal::GetCapturedStderr(),
       "tessera-sim: no embedded kubelet answers in /nowhere, where 'tessera-sim kubelet --dir "
       "/nowhere' starts one: cannot connect to /nowhere/control.sock: No such file or "
-      "directory [unavailable]: try again; if it goes on, see whether the other side runs\n");
+      "directory [unavailable]: try again; if it repeats, see whether the other side runs\n");
 }
 
 }  // namespace

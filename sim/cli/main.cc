@@ -13,12 +13,12 @@ namespace tessera::cli {
 Command SimProgram() {
   return {
       .name = "tessera-sim",
-      .summary = "lets you try Tessera with no cluster and no hardware",
+      .summary = "runs Tessera without a cluster or hardware",
       .description =
-          "Simulated devices and an embedded kubelet, for the real 'tessera agent' "
-          "that lies beside this program.",
-      .examples = {{"tessera-sim demo", "Watch it work, on simulated devices."},
-                   {"tessera-sim kubelet --dir /tmp/k", "A kubelet for a device plugin."},
+          "Simulated devices and an embedded kubelet, for the real 'tessera agent' next to this "
+          "program.",
+      .examples = {{"tessera-sim demo", "Play a scenario on simulated devices."},
+                   {"tessera-sim kubelet --dir /tmp/k", "Run a kubelet for a device plugin."},
                    {"tessera-sim fault fail dummy.com/npu 7", "Break a device."}},
       .commands = {DemoCommand(), KubeletCommand(), FaultCommand(), VersionCommand("tessera-sim")}};
 }

@@ -6,6 +6,7 @@
 #include "backend/dummy/fault_file.h"
 #include "base/text.h"
 #include "cli/command/help.h"
+#include "cli/command/help_texts_test.h"
 #include "cli/command/layout.h"
 #include "os/files.h"
 
@@ -24,6 +25,12 @@ TEST(SimProgramTest, ItsCommandsAreDescribedInEightyColumns) {
       EXPECT_LE(Width(line), 80U) << line;
     }
   }
+}
+
+// As cli/texts_test.cc does.
+TEST(SimProgramTest, ItsHelpIsWrittenForToolsThatMeasureProse) {
+  ASSERT_TRUE(os::MakeDirectories("build/texts"));
+  ASSERT_TRUE(os::WriteFileAtomically("build/texts/tessera-sim.md", HelpTexts(SimProgram()), 0644));
 }
 
 TEST(SimProgramTest, ItTellsItsVersionByItsOwnName) {

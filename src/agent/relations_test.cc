@@ -129,7 +129,7 @@ TEST_F(ServedExclusionTest, KubeletIsRefusedWhatItChoseBeforeItHeardOfThat) {
   EXPECT_EQ(Allocate(kCard, "0"),
             "fixture.com/card: hardware that was asked for is that of parts.com/part/1, which "
             "may be in use [excluded]: wait until the pods that hold the device named have ended, "
-            "or end them; it is offered by itself then");
+            "or end them; then it is offered by itself");
   AwaitOffered(kCard, "");
   EXPECT_EQ(Offered(kPart), "0 1 ");
 }
@@ -146,7 +146,7 @@ TEST_F(ServedExclusionTest, ARivalThatAnOlderOfferDoesNotKnowIsRefusedAllTheSame
   EXPECT_EQ(Allocate(kPart, "0"),
             "parts.com/part: hardware that was asked for is that of fixture.com/card/0, which may "
             "be in use [excluded]: wait until the pods that hold the device named have ended, or "
-            "end them; it is offered by itself then");
+            "end them; then it is offered by itself");
 }
 
 TEST_F(ServedRelationsTest, ADeviceThatIsMadeOfOthersFallsWithThem) {

@@ -31,12 +31,12 @@ bool NamesAtMostAFile(const std::vector<std::string>& words) {
 
 Command Described(std::vector<Option> options, std::vector<Command> commands) {
   return {.name = "agent",
-          .summary = "the daemon of a node",
+          .summary = "serve this node's devices to kubelet",
           .description =
-              "Discovers the devices of this node, divides them into shares, serves them "
-              "to kubelet and watches their health, until SIGTERM, SIGINT or SIGQUIT. "
-              "The configuration file is read again when it changes and on SIGHUP. A "
-              "flag overrides its environment variable, which overrides the file.",
+              "Discovers the devices of this node, divides them into shares, serves them to "
+              "kubelet and watches their health, until SIGTERM, SIGINT or SIGQUIT. The agent reads "
+              "the configuration file again when it changes and on SIGHUP. A flag overrides its "
+              "environment variable, which overrides the file.",
           .options = std::move(options),
           .examples = {{"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
                        {"tessera agent --config ./try.yaml --log-level debug", "See all it does."}},

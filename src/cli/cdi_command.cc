@@ -146,62 +146,62 @@ int CheckDocuments(const Arguments& arguments) {
 Option DirectoryOption() {
   return {.name = "--directory",
           .value = "PATH",
-          .help = "where CDI documents are; a later one has the last word",
+          .help = "a directory of CDI documents; a later one overrides earlier ones",
           .note = "[default: /etc/cdi, then /var/run/cdi]",
           .repeated = true};
 }
 
 Command GenerateCommand() {
-  return {.name = "generate",
-          .summary = "the CDI documents that an agent would write",
-          .description =
-              "Looks for the devices that the configuration names and prints the CDI documents for "
-              "them, without an agent. Where the configuration does not choose, GPUs have one if "
-              "the container runtime is known to read it.",
-          .options = {{.name = "--config",
-                       .value = "FILE",
-                       .help = "the configuration",
-                       .note = "[default: /etc/tessera/tessera.yaml, if it is there]"},
-                      {.name = "--directory",
-                       .value = "PATH",
-                       .help = "write each under its name there, and print the paths"}},
-          .examples = {{"tessera cdi generate --config tessera.yaml",
-                        "See what would be injected by a new configuration."}},
-          .run = GenerateDocuments};
+  return {
+      .name = "generate",
+      .summary = "print the CDI documents that an agent would write",
+      .description =
+          "Finds the devices of the configuration and prints the CDI documents for them, without "
+          "an agent. If the configuration names no strategy, GPUs have a document only if the "
+          "container runtime is known to read it.",
+      .options = {{.name = "--config",
+                   .value = "FILE",
+                   .help = "the configuration",
+                   .note = "[default: /etc/tessera/tessera.yaml, if it is there]"},
+                  {.name = "--directory",
+                   .value = "PATH",
+                   .help = "write each document to a file in this directory, and print the paths"}},
+      .examples = {{"tessera cdi generate --config tessera.yaml",
+                    "See what a new configuration would inject."}},
+      .run = GenerateDocuments};
 }
 
 Command ListCommand() {
   return {.name = "list",
-          .summary = "the devices that CDI documents name, and whose these are",
-          .description = "Lists all CDI devices of this node, whoever wrote their documents.",
+          .summary = "list the CDI devices of this node and their documents",
+          .description = "Lists all CDI devices of this node, from the documents of every program.",
           .options = {DirectoryOption()},
           .examples = {{"tessera cdi list", "See what a pod could be given by CDI."}},
           .run = ListDevices};
 }
 
 Command CheckCommand() {
-  return {
-      .name = "check",
-      .summary = "whether runtimes take the CDI documents of this node",
-      .description =
-          "Reads every CDI document as strictly as runtimes do, and looks whether what it names "
-          "is there, whether two name one device, and who may change them. In the agent's pod what "
-          "they name is looked for where the host's directories are mounted, and what is not "
-          "mounted is said and counts as nothing wrong. The exit code is 1 where something is "
-          "wrong.",
-      .options = {DirectoryOption(), ControlOption()},
-      .examples = {{"tessera cdi check", "Find out why no container gets its device."}},
-      .run = CheckDocuments};
+  return {.name = "check",
+          .summary = "check whether container runtimes accept this node's CDI documents",
+          .description =
+              "Reads every CDI document as strictly as runtimes do. It checks that the files in it "
+              "exist, that no two documents name one device, and that only root can change them. "
+              "In the agent's pod, it looks for the files below the host's mounted directories. A "
+              "file in a directory that is not mounted is reported and is no error. The exit code "
+              "is 1 if there is an error.",
+          .options = {DirectoryOption(), ControlOption()},
+          .examples = {{"tessera cdi check", "Find out why no container gets its device."}},
+          .run = CheckDocuments};
 }
 
 }  // namespace
 
 Command CdiCommand() {
   return {.name = "cdi",
-          .summary = "the CDI documents that container runtimes read",
+          .summary = "print, list and check the CDI documents that container runtimes read",
           .description =
-              "Prints the CDI documents of this node, each under the path where the "
-              "container runtime finds it: what would be injected for every CDI name.",
+              "Prints the CDI documents of this node, each with the path where the container "
+              "runtime finds it. They name what a runtime injects for every CDI name.",
           .options = {OutputOption({"text", "json", "yaml"}), ControlOption()},
           .examples = {{"tessera cdi", "See what a runtime would inject."}},
           .commands = {GenerateCommand(), ListCommand(), CheckCommand()},

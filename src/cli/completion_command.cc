@@ -16,15 +16,15 @@ int ShowCompletion(const Arguments& arguments) {
 
 Command CompletionCommand() {
   return {.name = "completion",
-          .summary = "a completion script for your shell",
+          .summary = "print a completion script for your shell",
           .description = "Prints a script that completes commands, flags and their values.",
           .options = {{.name = "SHELL",
-                       .help = "which shell",
+                       .help = "the shell",
                        .choices = {"bash", "zsh"},
                        .required = true}},
           .examples = {{"source <(tessera completion bash)", "For this bash."},
                        {"tessera completion zsh > /usr/share/zsh/vendor-completions/_tessera",
-                        "For every zsh of this machine."}},
+                        "For all users of zsh on this machine."}},
           .run = ShowCompletion};
 }
 

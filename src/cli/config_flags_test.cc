@@ -35,7 +35,8 @@ TEST(ConfigFlags, TheirHelpBeginsLikeThatOfOthers) {
   auto flags = ConfigFlags();
 
   EXPECT_EQ(Find(flags, "--health-flaps")->help,
-            "a device that falls so many times within flapWindow is flapping");
+            "the number of falls within flapWindow that makes a device flapping. A device falls "
+            "when it becomes unhealthy");
 }
 
 TEST(ConfigFlags, TheParserFillsNothingIn) {

@@ -73,28 +73,28 @@ Option Flag(std::string name, std::string variable, std::string help, std::strin
 Command ConfigManagerCommand() {
   return {
       .name = std::string(kPath),
-      .summary = "the configuration that the node's label names",
+      .summary = "follow the configuration that the node's label names",
       .description =
-          "Takes the place of NVIDIA's config-manager: a label of the node says which of several "
-          "configuration files counts, and a link to it stands where the device plugin reads its "
-          "configuration. While it runs it follows the label. A label that names no file leaves "
-          "the link as it is. Under the name config-manager the program is this command.",
+          "Replaces NVIDIA's config-manager. A label of the node names one of several "
+          "configuration files. The command keeps a link to that file at the path where the device "
+          "plugin reads its configuration, and follows changes of the label. A label that names no "
+          "file leaves the link as it is. Under the name config-manager, the program is this "
+          "command.",
       .options =
           {Flag("--config-file-srcdir", "CONFIG_FILE_SRCDIR",
                 "The directory with the configuration files.", "", true),
-           Flag("--config-file-dst", "CONFIG_FILE_DST", "The link that is kept.", "", true),
-           Flag("--node-name", "NODE_NAME", "What the API server calls this node.", "", true),
+           Flag("--config-file-dst", "CONFIG_FILE_DST", "The path of the link.", "", true),
+           Flag("--node-name", "NODE_NAME", "The name of this node at the API server.", "", true),
            Flag("--node-label", "NODE_LABEL", "The label.", "nvidia.com/device-plugin.config"),
            Flag("--default-config", "DEFAULT_CONFIG", "The file of nodes without the label."),
            Flag("--fallback-strategies", "FALLBACK_STRATEGIES",
-                "What counts where there is no such file, in this order: named (the file "
-                "\"default\"), single (the only file), empty (a configuration with nothing "
-                "in it)."),
-           Flag("--oneshot", "ONESHOT", "End once the link stands: true or false.", "false"),
-           Flag("--kubeconfig", "KUBECONFIG", "The access to the API server of who is no pod."),
+                "The link's target if there is no such file, in this order: named (the file "
+                "\"default\"), single (the only file), empty (an empty configuration)."),
+           Flag("--oneshot", "ONESHOT", "End once the link is made: true or false.", "false"),
+           Flag("--kubeconfig", "KUBECONFIG", "The kubeconfig for the API server, outside a pod."),
            Flag("--send-signal", "SEND_SIGNAL",
-                "Tell a process when the link leads elsewhere: true or false. Tessera's "
-                "agent sees it by itself.",
+                "Signal a process when the link changes: true or false. Tessera's agent notices it "
+                "without a signal.",
                 "true"),
            Flag("--signal", "SIGNAL", "The signal's number.", "1"),
            Flag("--process-to-signal", "PROCESS_TO_SIGNAL",

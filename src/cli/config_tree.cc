@@ -30,14 +30,14 @@ int PrintNvidia(const Arguments& arguments) {
 
 Command PrintNvidiaCommand() {
   return {.name = "nvidia",
-          .summary = "the same of a configuration of NVIDIA's or HAMi's device plugin",
+          .summary = "print a configuration of NVIDIA's or HAMi's device plugin as Tessera uses it",
           .description =
-              "Prints the configuration as 'tessera agent nvidia' would use it that is started "
-              "with the same words and variables: a file of NVIDIA's device plugin or of HAMi's, "
-              "and their flags. Tessera's own flags stand before 'nvidia'.",
+              "Prints the configuration that 'tessera agent nvidia' would use with the same "
+              "arguments and variables. It takes a file of NVIDIA's or HAMi's device plugin, and "
+              "their flags. Tessera's own flags stand before 'nvidia'.",
           .options = NvidiaOptions(),
           .examples = {{"tessera config print nvidia --config-file /device-config.yaml",
-                        "What does HAMi's configuration amount to on this node?"}},
+                        "See HAMi's configuration as this node uses it."}},
           .reads_words = true,
           .run = PrintNvidia};
 }
@@ -69,13 +69,13 @@ int ConvertConfig(const Arguments& arguments) {
 Command PrintCommand() {
   Command print = {
       .name = "print",
-      .summary = "the configuration that counts, and where each value comes from",
+      .summary = "print the configuration in force, and where each value comes from",
       .description =
-          "Prints the configuration as the agent would use it, with the origin of every "
-          "value: the file and line, an environment variable, a flag, what shows that the "
-          "container runtime reads CDI, or the default.",
+          "Prints the configuration as the agent would use it, with the origin of every value. An "
+          "origin is a file and line, an environment variable, a flag, the sign that the container "
+          "runtime reads CDI, or the default.",
       .options = ConfigFlags(),
-      .examples = {{"tessera config print --config ./try.yaml", "What does this file amount to?"}},
+      .examples = {{"tessera config print --config ./try.yaml", "See what this file sets."}},
       .commands = {PrintNvidiaCommand()},
       .run = PrintConfig};
   print.options.push_back(OutputOption({"yaml", "json"}));
@@ -87,53 +87,53 @@ Command PrintCommand() {
 Command ConfigCommand() {
   Command check = {
       .name = "check",
-      .summary = "whether a file is a good configuration",
+      .summary = "check a configuration file",
       .description =
-          "Reads a configuration file and says everything that is wrong with it, with "
-          "line, column and what was probably meant. Exits with 1 when there is an "
-          "error; warnings alone are no error. A file of NVIDIA's or HAMi's device plugin, which "
-          "shows by its keys, is checked as 'tessera agent nvidia' reads it; the first line says "
-          "so.",
+          "Reads a configuration file and prints every error with line, column and the nearest "
+          "valid key. It exits with 1 if there is an error. Warnings alone are no error. A file "
+          "with the keys of NVIDIA's or HAMi's device plugin is checked as 'tessera agent nvidia' "
+          "reads it. The first line then says so.",
       .options = {{.name = "FILE", .help = "the file", .fallback = config::kDefaultFile}},
-      .examples = {{"tessera config check ./tessera.yaml", "Before it is rolled out."}},
+      .examples = {{"tessera config check ./tessera.yaml", "Check it before a rollout."}},
       .run = CheckConfig};
   Command convert = {
       .name = "convert",
-      .summary = "a file of NVIDIA's or HAMi's device plugin as one of Tessera's",
+      .summary = "convert a file of NVIDIA's or HAMi's device plugin",
       .description =
           "Reads a configuration file of NVIDIA's device plugin, or HAMi's device-config.yaml, and "
-          "prints the configuration of Tessera that does the same, with the origin of each value: "
-          "what differs from the defaults, or with --all every key. "
-          "What has no effect is said on standard error; what Tessera "
-          "does not serve is an error, and then nothing is printed.",
+          "prints an equal configuration of Tessera. It prints the values that differ from the "
+          "defaults, each with its origin, or with --all every key. Settings without effect are "
+          "named on standard error. A setting that Tessera does not support is an error, and no "
+          "configuration is printed.",
       .options = {{.name = "FILE", .help = "the file", .required = true},
                   {.name = "--env",
                    .value = "NAME=VALUE",
-                   .help = "a variable that the plugin is started with; may be repeated",
+                   .help = "an environment variable of the plugin; may be repeated",
                    .repeated = true},
-                  {.name = "--all", .help = "print what is as by default, too"},
+                  {.name = "--all", .help = "print values that equal the default, too"},
                   {.name = "--node-config",
                    .value = "FILE",
-                   .help = "HAMi's config.json, of which the entries for NODE_NAME count"}},
-      .examples = {{"tessera config convert ./config.yaml > tessera.yaml", "Move over for good."},
+                   .help = "HAMi's config.json; its entries for NODE_NAME count"}},
+      .examples = {{"tessera config convert ./config.yaml > tessera.yaml",
+                    "Convert it once and for all."},
                    {"tessera config convert ./config.yaml --env DP_DISABLE_HEALTHCHECKS=79",
                     "With a variable of the DaemonSet."},
                    {"tessera config convert ./device-config.yaml",
-                    "What HAMi's configuration amounts to."}},
+                    "Convert HAMi's configuration."}},
       .run = ConvertConfig};
   Command schema = {
       .name = "schema",
-      .summary = "the JSON Schema of the file, for editors",
+      .summary = "print the JSON Schema of the file, for editors",
       .description =
-          "Prints the JSON Schema of the configuration file. Editors complete and check "
-          "by it.",
+          "Prints the JSON Schema of the configuration file. Editors complete and check the file "
+          "with it.",
       .examples = {{"tessera config schema > tessera.schema.json", "For your editor."}},
       .run = [](const Arguments&) { return ConfigSchema(stdout); }};
   return {.name = "config",
           .summary = "print, check and convert the configuration",
           .description =
-              "Prints, checks and converts the configuration. Every key is described in "
-              "docs/reference/configuration.md.",
+              "Prints, checks and converts the configuration. docs/reference/configuration.md "
+              "describes every key.",
           .commands = {PrintCommand(), check, convert, schema}};
 }
 

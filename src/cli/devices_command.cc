@@ -48,64 +48,61 @@ int TellReset(const Arguments& arguments) {
 }
 
 Option DeviceOption() {
-  return {
-      .name = "DEVICE",
-      .help = "its name as 'tessera devices' shows it, or its id where only one resource has it",
-      .required = true};
+  return {.name = "DEVICE",
+          .help = "its name as 'tessera devices' shows it, or its id if only one resource has it",
+          .required = true};
 }
 
 }  // namespace
 
 Command DevicesCommand() {
-  Command cordon = {
-      .name = "cordon",
-      .summary = "take a device out by hand",
+  Command cordon = {.name = "cordon",
+                    .summary = "take a device out",
+                    .description =
+                        "Takes a device out: the agent reports it to kubelet as unhealthy, so no "
+                        "further pod gets it. A pod that holds it keeps it. It stays out across "
+                        "restarts and reboots, until 'tessera devices uncordon'.",
+                    .options = {DeviceOption(),
+                                {.name = "--reason",
+                                 .value = "TEXT",
+                                 .help = "why, in your words; shown with the device",
+                                 .required = true},
+                                ControlOption()},
+                    .examples = {{"tessera devices cordon dummy.com/npu/7 --reason 'fan is loud'",
+                                  "Take one device out."}},
+                    .run = Cordon};
+  Command uncordon = {
+      .name = "uncordon",
+      .summary = "put a cordoned device back",
       .description =
-          "Takes a device out by hand: kubelet is told that it is unhealthy, so that no "
-          "pod gets it any more. Who holds it keeps it. It stays out across restarts "
-          "and reboots, until 'tessera devices uncordon'.",
-      .options = {DeviceOption(),
-                  {.name = "--reason",
-                   .value = "TEXT",
-                   .help = "why, in your words; shown wherever the device is",
-                   .required = true},
-                  ControlOption()},
-      .examples = {{"tessera devices cordon dummy.com/npu/7 --reason 'fan is loud'",
-                    "Take one device out."}},
-      .run = Cordon};
-  Command uncordon = {.name = "uncordon",
-                      .summary = "put a device back",
-                      .description =
-                          "Puts a device back that was cordoned. It is offered again while its own "
-                          "health checks pass.",
-                      .options = {DeviceOption(), ControlOption()},
-                      .examples = {{"tessera devices uncordon dummy.com/npu/7", "Put it back."}},
-                      .run = Uncordon};
+          "Puts a cordoned device back. The agent offers it again while its health checks pass.",
+      .options = {DeviceOption(), ControlOption()},
+      .examples = {{"tessera devices uncordon dummy.com/npu/7", "Put it back."}},
+      .run = Uncordon};
   Command was_reset = {
       .name = "was-reset",
-      .summary = "say that a device was reset",
+      .summary = "report that a device was reset",
       .description =
-          "Tells the agent that a device which waits for a reset has had one that the agent could "
-          "not see: while it did not run, or had let go of the driver ('tessera release'). It "
-          "resets nothing. The device is offered again once its checks have passed.",
+          "Reports a reset that the agent could not see, because it did not run or had released "
+          "the driver ('tessera release'). The command itself resets no device. The agent offers "
+          "the device again once its checks have passed.",
       .options = {DeviceOption(), ControlOption()},
       .examples = {{"tessera devices was-reset dummy.com/npu/7", "It may come back."}},
       .run = TellReset};
-  return {
-      .name = "devices",
-      .summary = "what is here, how it is, and who holds it",
-      .description =
-          "Shows the resources and devices of this node: how many there are, how they are, whether "
-          "kubelet knows them, which pods hold them; of GPUs how much memory and compute time "
-          "there is, was granted and is free, and each holder's part. Lines are 120 columns "
-          "long at most, with UUIDs shortened; '-o wide' has all of it.",
-      .options = {OutputOption({"table", "wide", "json", "yaml"}), ControlOption()},
-      .examples = {{"tessera devices", "See what is here and who holds it."},
-                   {"tessera devices -o wide", "The same with models, times and shares."},
-                   {"tessera devices -o json | jq '.devices[] | select(.offered | not)'",
-                    "Pick out what is not offered."}},
-      .commands = {cordon, uncordon, was_reset},
-      .run = ShowDevices};
+  return {.name = "devices",
+          .summary = "show devices, their health and who holds them",
+          .description =
+              "Shows the resources and devices of this node: their number, their health, whether "
+              "kubelet knows them, and which pods hold them. For GPUs, it shows the memory and "
+              "compute time in total, granted and free, and each holder's part. Lines have at most "
+              "120 columns, with short UUIDs. '-o wide' shows everything.",
+          .options = {OutputOption({"table", "wide", "json", "yaml"}), ControlOption()},
+          .examples = {{"tessera devices", "See devices, their health and who holds them."},
+                       {"tessera devices -o wide", "Add models, times and shares."},
+                       {"tessera devices -o json | jq '.devices[] | select(.offered | not)'",
+                        "Select the devices that are not offered."}},
+          .commands = {cordon, uncordon, was_reset},
+          .run = ShowDevices};
 }
 
 }  // namespace tessera::cli

@@ -24,20 +24,20 @@ int ExplainName(const Arguments& arguments) {
 Command ExplainCommand() {
   return {
       .name = "explain",
-      .summary = "why a device is offered or not, and what became of a pod",
+      .summary = "show why a device is offered or not, and why a pod waits",
       .description =
-          "Says for every candidate whether it is offered to kubelet, as what and "
-          "why, under which ids, near which NUMA nodes, and what a container that "
-          "gets it finds: variables, mounts, device nodes, annotations, CDI names.\n\n"
-          "Of a pod of this node it says who placed it, and of each of its containers what it "
-          "asks for, holds and was granted, or why it was refused, how often, and what to do. "
-          "That is what the agent remembers: of refusals the last 256, until it ends.",
+          "Shows for every candidate whether it is offered to kubelet and why, and its ids and "
+          "NUMA nodes. It also shows what its container gets: variables, mounts, device nodes, "
+          "annotations, CDI names.\n\nFor a pod of this node, it shows who placed it, and what "
+          "each of its containers asks for, holds and was granted. For a refused container, it "
+          "shows the reason, the count and the next step. The agent remembers the last 256 "
+          "refusals until it ends.",
       .options = {{.name = "NAME",
-                   .help = "a device, as 'tessera devices' names it, or a pod, as NAMESPACE/POD"},
+                   .help = "a device by its name in 'tessera devices', or a pod as NAMESPACE/POD"},
                   OutputOption({"table", "json", "yaml"}),
                   ControlOption()},
       .examples = {{"tessera explain", "Explain every candidate of this node."},
-                   {"tessera explain dummy.com/npu/7", "Why does nobody get this one?"},
+                   {"tessera explain dummy.com/npu/7", "Why does no pod get this device?"},
                    {"tessera explain default/train-0", "Why does this pod not start?"}},
       .run = ExplainName};
 }

@@ -15,14 +15,14 @@ int AskForHealth(const Arguments& arguments) {
 
 Command HealthCommand() {
   return {.name = "health",
-          .summary = "whether the agent answers, and what is in its way",
+          .summary = "check whether the agent answers, and what blocks it",
           .description =
-              "Asks the agent over its control socket, which no other user of the machine and no "
-              "peer can keep busy, whether it is alive; exits with 1 when it does not answer. "
-              "What holds it up from outside, such as a full disk, is printed below 'ok': a "
-              "restart would not mend that. For a liveness probe.",
+              "Asks the agent over its control socket whether it is alive, and exits with 1 if it "
+              "does not answer. No other user of the machine and no peer can keep this socket "
+              "busy. Faults outside the agent, such as a full disk, are printed below 'ok': a "
+              "restart would not mend them. The command is made for a liveness probe.",
           .options = {ControlOption()},
-          .examples = {{"tessera health", "As the probe of deploy/ asks."}},
+          .examples = {{"tessera health", "As the probe in deploy/ does."}},
           .run = AskForHealth};
 }
 

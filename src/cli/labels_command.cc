@@ -64,10 +64,10 @@ int ShowNvidia(const Arguments& arguments) {
 
 Command OfNvidia() {
   return {.name = "nvidia",
-          .summary = "the same by the configuration of NVIDIA's device plugin",
+          .summary = "print the labels by the configuration of NVIDIA's device plugin",
           .description =
               "Reads the configuration file, flags and environment variables of NVIDIA's device "
-              "plugin, the 'gfd' part of the file included. Tessera's own flags stand before "
+              "plugin, including the 'gfd' part of the file. Tessera's own flags stand before "
               "'nvidia'.",
           .options = NvidiaOptions(),
           .examples = {{"tessera labels nvidia --config-file /config/config.yaml",
@@ -80,10 +80,9 @@ std::vector<Option> Options() {
   std::vector<Option> options = {
       {.name = "--output-file",
        .value = "FILE",
-       .help =
-           "write them into this file instead, a feature file of node feature discovery, unless "
-           "it has them"},
-      {.name = "--oneshot", .help = "once: this command knows no other way"}};
+       .help = "write the labels into this feature file of node feature discovery, unless it has "
+               "them already"},
+      {.name = "--oneshot", .help = "no effect: this command always runs once"}};
   for (Option& option : ConfigFlags()) options.push_back(std::move(option));
   return options;
 }
@@ -91,18 +90,19 @@ std::vector<Option> Options() {
 }  // namespace
 
 Command LabelsCommand() {
-  return {.name = "labels",
-          .summary = "what this node says of its GPUs in labels",
-          .description =
-              "Prints the labels of this node, a line each: the names and values of NVIDIA's GPU "
-              "feature discovery, from what the driver tells and the agent's configuration. No "
-              "agent need run. With 'labels.output: file' the agent keeps such a file by itself.",
-          .options = Options(),
-          .examples = {{"tessera labels", "See the labels of this node."},
-                       {"tessera labels --output-file /run/features.d/gfd",
-                        "Write them into a feature file."}},
-          .commands = {OfNvidia()},
-          .run = Show};
+  return {
+      .name = "labels",
+      .summary = "print the node's GPU labels",
+      .description =
+          "Prints the labels of this node, one a line, with the names and values of NVIDIA's GPU "
+          "feature discovery. They come from the driver and the agent's configuration. The agent "
+          "need not run. With 'labels.output: file', the agent keeps such a file by itself.",
+      .options = Options(),
+      .examples = {{"tessera labels", "See the labels of this node."},
+                   {"tessera labels --output-file /run/features.d/gfd",
+                    "Write them into a feature file."}},
+      .commands = {OfNvidia()},
+      .run = Show};
 }
 
 }  // namespace tessera::cli

@@ -57,14 +57,13 @@ constexpr std::string_view kMountShm = "mount-shm";
 Command Alone() {
   return {
       .name = "tessera",
-      .summary = "hands the devices of a node to Kubernetes pods",
+      .summary = "hands a node's devices to Kubernetes pods",
       .description =
-          "Tessera hands the devices of a node to Kubernetes pods, whole or in exact "
-          "shares. 'tessera agent' is the daemon of a node; the other commands ask it, "
-          "or check its configuration. 'tessera-sim demo' lets you try it with no cluster and "
-          "no hardware.",
+          "Tessera hands the devices of a node to Kubernetes pods, whole or in exact shares. "
+          "'tessera agent' is the daemon of a node. The other commands ask the agent or check its "
+          "configuration. 'tessera-sim demo' shows it without a cluster or hardware.",
       .examples = {{"tessera agent --config /etc/tessera/tessera.yaml", "Serve this node."},
-                   {"tessera devices", "See what is here and who holds it."}},
+                   {"tessera devices", "See devices, their health and who holds them."}},
   };
 }
 

@@ -16,7 +16,7 @@ int ShowManPage(const Arguments&) {
 
 Command ManCommand() {
   return {.name = "man",
-          .summary = "the manual page",
+          .summary = "print the manual page",
           .description = "Prints the manual page, for man(1).",
           .examples = {{"tessera man | man -l -", "Read it."},
                        {"tessera man > /usr/local/share/man/man1/tessera.1", "Install it."}},

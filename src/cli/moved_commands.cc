@@ -12,7 +12,7 @@ Command Moved(const std::string& name) {
   const std::string now = "tessera-sim " + name;
   return {.name = name,
           .summary = fmt::format("is '{}'", now),
-          .description = fmt::format("This is '{}', which is built beside this program.", now),
+          .description = fmt::format("This is '{}', which is built next to this program.", now),
           .examples = {{"tessera " + name, "Says so."}},
           .reads_words = true,
           .run = [=](const Arguments&) {

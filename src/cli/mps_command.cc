@@ -29,13 +29,13 @@ int MountShm(const Arguments& arguments) {
 
 Command MountShmCommand() {
   return {.name = "mount-shm",
-          .summary = "mount the memory that MPS shares",
+          .summary = "mount the shared memory of MPS",
           .description =
               "Mounts a tmpfs of half of the node's memory, which the MPS daemons and their "
-              "clients share as /dev/shm. One that is mounted there already stays.",
+              "clients share as /dev/shm. A tmpfs that is already mounted there stays.",
           .options = {{.name = "--at",
                        .value = "DIRECTORY",
-                       .help = "where",
+                       .help = "the mount point",
                        .fallback = "/run/nvidia/mps/shm"}},
           .examples = {{"tessera mps mount-shm", "Before 'tessera mps', on a node or in its pod."}},
           .run = MountShm};
@@ -46,15 +46,15 @@ Command MountShmCommand() {
 Command MpsCommand() {
   std::vector<Option> options = ConfigFlags();
   options.push_back({.name = "--leave-running",
-                     .help = "at the end leave the daemons to the next 'tessera mps'"});
+                     .help = "leave the daemons to the next 'tessera mps' at the end"});
   return {.name = "mps",
-          .summary = "keeps NVIDIA's MPS daemons",
+          .summary = "keep NVIDIA's MPS daemons running",
           .description =
               "Starts an MPS control daemon for every resource with 'policy: mps' in the agent's "
-              "configuration, tells it what a client may take of each GPU, and starts it again "
-              "when it ends or hangs, until SIGTERM, SIGINT or SIGQUIT. A daemon that runs and was "
-              "told the same is taken over. It is a program beside the agent, so that an agent "
-              "can be replaced under running clients.",
+              "configuration. It sets the limits of clients on each GPU, and restarts a daemon "
+              "that ends or hangs, until SIGTERM, SIGINT or SIGQUIT. It takes over a running "
+              "daemon with the same limits. It is a program of its own, so that the agent can be "
+              "replaced under running clients.",
           .options = std::move(options),
           .examples = {{"tessera mps --config /etc/tessera/tessera.yaml", "Serve this node."}},
           .commands = {MountShmCommand(), NvidiaMpsCommand()},

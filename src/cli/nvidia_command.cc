@@ -46,18 +46,17 @@ int KeepMps(const Arguments& arguments) {
 }  // namespace
 
 Command NvidiaMpsCommand() {
-  return {
-      .name = "nvidia",
-      .summary = "the MPS daemons by NVIDIA's configuration",
-      .description =
-          "Keeps the MPS control daemons as NVIDIA's mps-control-daemon does, by the same "
-          "configuration file, flags and environment variables; its files are below /mps. Under "
-          "the name mps-control-daemon the program is this command.",
-      .options = NvidiaOptions(),
-      .examples = {{"tessera mps nvidia --config-file /config/config.yaml",
-                    "Share GPUs by a ConfigMap of NVIDIA's device plugin."}},
-      .reads_words = true,
-      .run = KeepMps};
+  return {.name = "nvidia",
+          .summary = "keep the MPS daemons by NVIDIA's configuration",
+          .description =
+              "Keeps the MPS control daemons as NVIDIA's mps-control-daemon does, by the same "
+              "configuration file, flags and environment variables. Its files are below /mps. "
+              "Under the name mps-control-daemon, the program is this command.",
+          .options = NvidiaOptions(),
+          .examples = {{"tessera mps nvidia --config-file /config/config.yaml",
+                        "Share GPUs by a ConfigMap of NVIDIA's device plugin."}},
+          .reads_words = true,
+          .run = KeepMps};
 }
 
 Command NvidiaCommand() {
@@ -67,18 +66,17 @@ Command NvidiaCommand() {
 Command NvidiaCommandWith(std::vector<Option> options) {
   return {
       .name = "nvidia",
-      .summary = "the daemon in the place of NVIDIA's device plugin",
+      .summary = "serve this node in place of NVIDIA's or HAMi's device plugin",
       .description =
-          "Serves the GPUs of this node as NVIDIA's device plugin is told to: the same "
-          "configuration "
-          "file, flags and environment variables; or as HAMi's is, where the file is HAMi's. The "
-          "file is read again when it changes and on SIGHUP. Under the name nvidia-device-plugin "
-          "the program is this command. Tessera's own "
-          "flags stand before 'nvidia'.",
+          "Serves the GPUs of this node by the file, flags and environment variables of NVIDIA's "
+          "device plugin. With a file of HAMi's, it serves as HAMi's plugin does. The agent reads "
+          "the file again when it changes and on SIGHUP. Under the name nvidia-device-plugin, the "
+          "program is this command. Tessera's own flags stand before 'nvidia'.",
       .options = std::move(options),
       .examples = {{"tessera agent nvidia --config-file /config/config.yaml",
                     "Serve by a ConfigMap of NVIDIA's device plugin."},
-                   {"tessera agent nvidia --pass-device-specs", "Hand device nodes over as well."}},
+                   {"tessera agent nvidia --pass-device-specs",
+                    "Give containers the device nodes as well."}},
       .reads_words = true,
       .run = ServeNvidia};
 }

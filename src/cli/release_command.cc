@@ -56,21 +56,21 @@ int Release(const Arguments& arguments) {
 
 Command ReleaseCommand() {
   return {.name = "release",
-          .summary = "let go of the driver's library for a while",
+          .summary = "close the driver's library for a while",
           .description =
-              "Has the agent close the vendor's library, so that a GPU can be reset or the driver "
-              "replaced, and open it no more until the time is over or --end is given. Meanwhile "
-              "devices stay listed as unhealthy: no pod gets one, and who holds one keeps it. "
-              "Afterwards everything is read anew. The command returns when the library is closed; "
-              "it fails when a call that hangs keeps it open.",
+              "Makes the agent close the vendor's library, so that a GPU can be reset or the "
+              "driver replaced. The library stays closed until the time is over or --end is given. "
+              "Until then, all its devices are unhealthy: no pod gets one, and a pod that holds "
+              "one keeps it. Afterwards the agent discovers all devices again. The command returns "
+              "when the library is closed, and fails if a call that hangs keeps it open.",
           .options = {{.name = "--for",
                        .value = "TIME",
-                       .help = "for how long, at most 1h; given again, it counts anew",
+                       .help = "for how long, at most 1h; a second call starts the time again",
                        .fallback = "10m"},
-                      {.name = "--end", .help = "take it up again now"},
+                      {.name = "--end", .help = "end the release now"},
                       ControlOption()},
           .examples = {{"tessera release --for 10m", "Then reset a GPU, or replace the driver."},
-                       {"tessera release --end", "It is done."}},
+                       {"tessera release --end", "End the release."}},
           .run = Release};
 }
 

@@ -67,7 +67,8 @@ int Uninstall(const Arguments& arguments) {
 
 std::vector<Option> Options() {
   std::vector<Option> options = {
-      {.name = "--force", .help = "even while containers have virtual GPUs: none is made again"}};
+      {.name = "--force",
+       .help = "even while containers have virtual GPUs, which then cannot restart"}};
   for (Option& option : ConfigFlags()) options.push_back(std::move(option));
   return options;
 }
@@ -75,19 +76,19 @@ std::vector<Option> Options() {
 }  // namespace
 
 Command UninstallCommand() {
-  return {.name = "uninstall",
-          .summary = "takes away what agents leave on a node",
-          .description =
-              "Removes the CDI documents that agents of this state directory wrote, what grants of "
-              "virtual GPUs left, the feature file of labels where the configuration names one, "
-              "and at the API server the labels that are ours, the node's condition, and what "
-              "HAMi's scheduler was told of the node. What others wrote stays, as do events and "
-              "the rest of the state directory. While kubelet knows containers that have virtual "
-              "GPUs, nothing is removed. Stop the agent before.",
-          .options = Options(),
-          .examples = {{"tessera uninstall --config /etc/tessera/tessera.yaml",
-                        "After the agent has been taken off this node."}},
-          .run = Uninstall};
+  return {
+      .name = "uninstall",
+      .summary = "remove what agents leave on a node",
+      .description =
+          "Removes the CDI documents of agents with this state directory, the files of virtual "
+          "GPUs' grants, and the feature file of labels. At the API server, it removes Tessera's "
+          "labels, the node's condition, and the node's registration for HAMi's scheduler. Other "
+          "programs' files, events and the rest of the state directory stay. The command refuses "
+          "while kubelet knows containers with virtual GPUs. Stop the agent before.",
+      .options = Options(),
+      .examples = {{"tessera uninstall --config /etc/tessera/tessera.yaml",
+                    "After the agent was removed from this node."}},
+      .run = Uninstall};
 }
 
 }  // namespace tessera::cli

@@ -73,11 +73,11 @@ std::vector<Option> VgpuOptions() {
   std::vector<Option> options = {
       {.name = "--for",
        .value = "TIME",
-       .help = "how long it is measured what containers get of a GPU's time; 0s: not at all",
+       .help = "how long to measure containers' use of a GPU's time; 0s: not at all",
        .fallback = "2s"},
       {.name = "--directory",
        .value = "DIRECTORY",
-       .help = "where the limiting library's files are, instead of where the configuration says"},
+       .help = "the directory of the limiting library's files, instead of the configuration's"},
       OutputOption({"table", "wide", "json", "yaml"})};
   for (Option& option : ConfigFlags()) {
     const bool of_use =
@@ -91,24 +91,22 @@ std::vector<Option> VgpuOptions() {
 }  // namespace
 
 Command VgpuCommand() {
-  return {
-      .name = "vgpu",
-      .summary = "what containers hold and get of their virtual GPUs",
-      .description =
-          "Shows the containers of this node that have virtual GPUs: what each may have of a GPU, "
-          "how much memory it holds, how much of the GPU's time it got over the last seconds, and "
-          "the same by process, with the ids that processes have in their container. It reads the "
-          "files that the limiting library of each container keeps, Tessera's or HAMi-core's, and "
-          "the agent's records of its grants; no agent need run, but one that does knows the names "
-          "of pods, and which containers kubelet has no more: these are shown by '-o wide' alone, "
-          "as are names in full. A container can write what it "
-          "likes into its own file, and that is believed of it alone.",
-      .options = VgpuOptions(),
-      .examples = {{"tessera vgpu", "See who holds what, and gets how much."},
-                   {"tessera vgpu --for 10s", "Measure for longer."},
-                   {"tessera vgpu -o json | jq '.containers[] | select(.problem)'",
-                    "Pick out those of which nothing is known."}},
-      .run = ShowVgpus};
+  return {.name = "vgpu",
+          .summary = "show what containers use of their virtual GPUs",
+          .description =
+              "Shows the containers of this node with virtual GPUs: their limits, the memory that "
+              "they hold, and their recent use of the GPU's time. It shows the same by process, "
+              "with the ids that processes have in their container. It reads the files of each "
+              "container's limiting library, Tessera's or HAMi-core's, and the agent's records of "
+              "its grants. The agent need not run. A running agent adds the names of pods, and "
+              "knows which containers kubelet has no more. Only '-o wide' shows these containers, "
+              "and names in full. A container can falsify the file of its own use, and no other.",
+          .options = VgpuOptions(),
+          .examples = {{"tessera vgpu", "See which containers use how much."},
+                       {"tessera vgpu --for 10s", "Measure for longer."},
+                       {"tessera vgpu -o json | jq '.containers[] | select(.problem)'",
+                        "Select the containers with a problem."}},
+          .run = ShowVgpus};
 }
 
 }  // namespace tessera::cli

@@ -45,20 +45,22 @@ TEST(JsonSchema, NumbersHaveTheirRange) {
   const json::Value whole = *json::Parse(JsonSchema(FullSchema()));
   const json::Object& health = *json::GetObject(Properties(whole.as_object()), "health");
   EXPECT_EQ(json::Write(Properties(health).at("failures")),
-            R"({"type":"integer","minimum":1,"maximum":100,"description":"So many bad checks )"
-            R"(within `window` make a device unhealthy.","default":3})");
+            R"({"type":"integer","minimum":1,"maximum":100,"description":"The number of bad )"
+            R"(checks within `window` that makes a device unhealthy.","default":3})");
   const json::Object& resources = *json::GetObject(Properties(whole.as_object()), "resources");
   const json::Object& nvidia =
       *json::GetObject(Properties(*json::GetObject(resources, "items")), "nvidia");
   const json::Object& vgpu = *json::GetObject(Properties(nvidia), "vgpu");
-  EXPECT_EQ(json::WritePretty(Properties(vgpu).at("coreScaling")),
-            "{\n"
-            "  \"type\": \"number\",\n"
-            "  \"exclusiveMinimum\": 0,\n"
-            "  \"maximum\": 100,\n"
-            "  \"description\": \"What a GPU's compute time counts for.\",\n"
-            "  \"default\": 1\n"
-            "}\n");
+  EXPECT_EQ(
+      json::WritePretty(Properties(vgpu).at("coreScaling")),
+      "{\n"
+      "  \"type\": \"number\",\n"
+      "  \"exclusiveMinimum\": 0,\n"
+      "  \"maximum\": 100,\n"
+      "  \"description\": \"The factor for a GPU's compute time. Above 1, the node offers more "
+      "than it has.\",\n"
+      "  \"default\": 1\n"
+      "}\n");
 }
 
 }  // namespace

@@ -42,23 +42,25 @@ std::vector<Key> KubeletPlaceKeys() {
   return {
       {.name = "root",
        .type = Type::kPath,
-       .doc = "Kubelet's directory, the one with `device-plugins`, `plugins_registry` and "
-              "`pod-resources` in it.",
+       .doc = "Kubelet's directory. It contains `device-plugins`, `plugins_registry` and "
+              "`pod-resources`.",
        .example = "/var/lib/kubelet",
        .default_note = "the first of /var/lib/kubelet and those of MicroK8s and k0s that is there",
        .effect = Effect::kRestart,
        .field = Bind(kKubelet, &KubeletConfig::root)},
       {.name = "registration",
        .type = Type::kEnum,
-       .doc = "How the agent makes itself known: by calling `kubelet.sock`, by a socket in "
-              "`plugins_registry`, or whichever of them is there.",
+       .doc = "How the agent registers with kubelet. `kubelet-socket`: by a call to "
+              "`kubelet.sock`. `plugin-watcher`: by a socket in `plugins_registry`. `auto`: the "
+              "first of the two that is there and not deprecated.",
        .example = "kubelet-socket",
        .values = NamesOf(registration),
        .effect = Effect::kRestart,
        .field = BindEnum(kKubelet, &KubeletConfig::registration, registration)},
       {.name = "socketPrefix",
-       .doc = "What the file names of the agent's own sockets begin with. Two agents with "
-              "different configurations on one node need two; those of an update share one.",
+       .doc = "The beginning of the file names of the agent's sockets. Two agents with different "
+              "configurations on one node need different prefixes; the two agents of an update "
+              "share one.",
        .example = "tessera-test",
        .check = CheckSocketPrefix,
        .effect = Effect::kRestart,
@@ -70,7 +72,7 @@ std::vector<Key> KubeletTimeKeys() {
   return {
       {.name = "registerTimeout",
        .type = Type::kTime,
-       .doc = "How long one Register call may take; kubelet calls back within it.",
+       .doc = "The limit for one Register call. Kubelet calls the agent back within it.",
        .example = "15s",
        .min = kSecond,
        .max = 2 * kMinute,
@@ -78,8 +80,8 @@ std::vector<Key> KubeletTimeKeys() {
        .field = Bind(kKubelet, &KubeletConfig::register_timeout)},
       {.name = "streamTimeout",
        .type = Type::kTime,
-       .doc = "How long after registering kubelet may take to ask for the devices; then the "
-              "resource registers anew.",
+       .doc = "How long kubelet may take to ask for the devices after a registration. After that, "
+              "the resource registers again.",
        .example = "20s",
        .min = kSecond,
        .max = 10 * kMinute,
@@ -87,8 +89,8 @@ std::vector<Key> KubeletTimeKeys() {
        .field = Bind(kKubelet, &KubeletConfig::stream_timeout)},
       {.name = "pollInterval",
        .type = Type::kTime,
-       .doc = "How often kubelet's directory is looked at, besides being told of changes. While "
-              "all resources are served and nothing changes, every 30 s is enough.",
+       .doc = "How often the agent polls kubelet's directory, in addition to its watch. While all "
+              "resources are served without changes, it polls every 30 s.",
        .example = "1s",
        .min = 100,
        .max = 5 * kMinute,
@@ -109,7 +111,7 @@ std::vector<Key> FallKeys() {
   return {
       {.name = "failures",
        .type = Type::kInt,
-       .doc = "So many bad checks within `window` make a device unhealthy.",
+       .doc = "The number of bad checks within `window` that makes a device unhealthy.",
        .example = "5",
        .unit = "bad checks",
        .min = 1,
@@ -124,7 +126,7 @@ std::vector<Key> FallKeys() {
        .field = Bind(kPolicy, &HealthPolicy::window)},
       {.name = "passes",
        .type = Type::kInt,
-       .doc = "So many good checks in a row are needed to recover.",
+       .doc = "The number of good checks in a row that a device needs to recover.",
        .example = "3",
        .unit = "good checks",
        .min = 1,
@@ -132,7 +134,7 @@ std::vector<Key> FallKeys() {
        .field = Bind(kPolicy, &HealthPolicy::passes)},
       {.name = "recovery",
        .type = Type::kTime,
-       .doc = "For how long nothing bad may happen before a device is healthy again.",
+       .doc = "How long a device must stay free of failures before it is healthy again.",
        .example = "30s",
        .min = 0,
        .max = kDay,
@@ -144,7 +146,8 @@ std::vector<Key> FlapKeys() {
   return {
       {.name = "flaps",
        .type = Type::kInt,
-       .doc = "A device that falls so many times within `flapWindow` is flapping.",
+       .doc = "The number of falls within `flapWindow` that makes a device flapping. A device "
+              "falls when it becomes unhealthy.",
        .example = "5",
        .unit = "falls",
        .min = 2,
@@ -152,21 +155,21 @@ std::vector<Key> FlapKeys() {
        .field = Bind(kPolicy, &HealthPolicy::flaps)},
       {.name = "flapWindow",
        .type = Type::kTime,
-       .doc = "How long a fall counts as flapping.",
+       .doc = "How long a fall counts towards `flaps`.",
        .example = "1h",
        .min = kSecond,
        .max = 7 * kDay,
        .field = Bind(kPolicy, &HealthPolicy::flap_window)},
       {.name = "hold",
        .type = Type::kTime,
-       .doc = "For how long a flapping device is held out; it doubles with every further fall.",
+       .doc = "How long a flapping device is held out. The time doubles with every further fall.",
        .example = "5m",
        .min = 0,
        .max = 7 * kDay,
        .field = Bind(kPolicy, &HealthPolicy::hold)},
       {.name = "holdLimit",
        .type = Type::kTime,
-       .doc = "The longest time a flapping device is held out.",
+       .doc = "The longest time that a flapping device is held out.",
        .example = "2h",
        .min = 0,
        .max = 7 * kDay,
@@ -178,8 +181,8 @@ std::vector<Key> CheckKeys() {
   return {
       {.name = "checkInterval",
        .type = Type::kTime,
-       .doc = "How often every device is checked; healthy ones of a kind that tells of failures by "
-              "itself (`dummy`), every half `staleAfter`.",
+       .doc = "How often every device is checked. A kind that reports failures by itself (`dummy`) "
+              "has its healthy devices checked every half `staleAfter`.",
        .example = "10s",
        .min = 100,
        .max = kHour,
@@ -193,8 +196,8 @@ std::vector<Key> CheckKeys() {
        .field = Bind(kHealth, &HealthConfig::check_timeout)},
       {.name = "staleAfter",
        .type = Type::kTime,
-       .doc = "A device of which no check has told anything for so long is unhealthy; at least "
-              "`checkInterval` and `checkTimeout` together.",
+       .doc = "A device without a check result for this long is unhealthy. The time is at least "
+              "the sum of `checkInterval` and `checkTimeout`.",
        .example = "2m",
        .min = kSecond,
        .max = kDay,
@@ -213,38 +216,41 @@ Key HealthKey() {
 
 Key ApiKey() {
   return Section(
-      "api", "What the API server is told. Nothing that serves kubelet waits for it.", [] {
+      "api",
+      "What the agent reports to the API server. Its answers to kubelet never wait for the API "
+      "server.",
+      [] {
         return std::vector<Key>{
             {.name = "use",
              .type = Type::kBool,
-             .doc = "Whether it is told anything, where the agent has access: by a service "
-                    "account and a node's name, or by a kubeconfig.",
+             .doc = "Whether the agent reports to the API server. Access needs a service account "
+                    "and a node's name, or a kubeconfig.",
              .example = "false",
              .effect = Effect::kRestart,
              .field = Bind(kApi, &ApiConfig::use)},
             {.name = "kubeconfig",
              .type = Type::kPath,
-             .doc = "The access of an agent that is no pod: its current context is taken.",
+             .doc = "The kubeconfig of an agent that runs outside a pod. The agent uses its "
+                    "current context.",
              .example = "/etc/kubernetes/kubelet.conf",
              .default_note = "the pod's service account",
              .effect = Effect::kRestart,
              .field = Bind(kApi, &ApiConfig::kubeconfig)},
             {.name = "nodeName",
-             .doc = "What the API server calls this node.",
+             .doc = "The name of this node at the API server.",
              .example = "worker-1",
              .default_note = "the variable NODE_NAME; with a kubeconfig, the machine's name",
              .effect = Effect::kRestart,
              .field = Bind(kApi, &ApiConfig::node_name)},
             {.name = "events",
              .type = Type::kBool,
-             .doc = "Whether devices that fall and come back are events on the node and on the "
-                    "pods that hold them.",
+             .doc = "Whether the agent emits events when a device falls or recovers, on the node "
+                    "and on the pods that hold the device.",
              .example = "false",
              .effect = Effect::kRestart,
              .field = Bind(kApi, &ApiConfig::events)},
             {.name = "condition",
-             .doc = "The type of the node's condition that says whether a device is unhealthy, or "
-                    "`off`.",
+             .doc = "The type of the node's condition that reports unhealthy devices, or `off`.",
              .example = "GPUUnhealthy",
              .check = CheckConditionType,
              .effect = Effect::kRestart,
@@ -267,7 +273,7 @@ std::vector<Key> LogKeys() {
            .field = BindEnum(kTop, &Config::log_level, level)},
           {.name = "format",
            .type = Type::kEnum,
-           .doc = "One line of text, or one JSON object, for each event.",
+           .doc = "Each event is one line of text, or one JSON object.",
            .example = "json",
            .values = NamesOf(format),
            .field = BindEnum(kTop, &Config::log_format, format)}};
@@ -277,32 +283,31 @@ std::vector<Key> LabelFileKeys() {
   return {
       {.name = "file",
        .type = Type::kPath,
-       .doc = "The feature file: in this directory node feature discovery looks for it.",
+       .doc = "The feature file, in the directory that node feature discovery reads.",
        .example = "/etc/kubernetes/node-feature-discovery/features.d/gfd",
        .default_note = "the file of GPU feature discovery, as in the example",
        .field = Bind(kLabels, &LabelsConfig::file)},
       {.name = "machineTypeFile",
        .type = Type::kPath,
-       .doc = "The file that says what kind of machine the node is.",
+       .doc = "The file that names the machine type of the node.",
        .example = "/sys/class/dmi/id/product_name",
        .field = Bind(kLabels, &LabelsConfig::machine_type_file)},
       {.name = "sleepInterval",
        .type = Type::kTime,
-       .doc = "How often the labels are looked at, besides when devices changed.",
+       .doc = "How often the agent updates the labels, in addition to changes of devices.",
        .example = "5m",
        .min = kSecond,
        .max = kDay,
        .field = Bind(kLabels, &LabelsConfig::sleep_interval)},
       {.name = "timestamp",
        .type = Type::kBool,
-       .doc = "Whether a label says since when the configuration holds.",
+       .doc = "Whether a label shows when the configuration took effect.",
        .example = "false",
        .field = Bind(kLabels, &LabelsConfig::timestamp)},
       {.name = "removeOnExit",
        .type = Type::kBool,
-       .doc =
-           "Whether the file goes when the agent ends; else it stays, so that labels do not come "
-           "and go with every update of the agent.",
+       .doc = "Whether the agent removes the file when it ends. If not, the labels stay through an "
+              "update of the agent.",
        .example = "true",
        .field = Bind(kLabels, &LabelsConfig::remove_on_exit)},
   };
@@ -318,16 +323,16 @@ std::vector<Key> LabelsKeys() {
   std::vector<Key> keys = {
       {.name = "output",
        .type = Type::kEnum,
-       .doc =
-           "Where they go: nowhere; into a file for node feature discovery; to the node, through "
-           "the API server; or into the file where its directory is there, else to the node.",
+       .doc = "Where the agent writes labels. `off`: nowhere. `file`: into a file for node feature "
+              "discovery. `node`: to the node, through the API server. `auto`: into the file if "
+              "its directory exists, else to the node.",
        .example = "auto",
        .values = NamesOf(output),
        .field = BindEnum(kLabels, &LabelsConfig::output, output)},
       {.name = "gpus",
        .type = Type::kEnum,
-       .doc = "Which GPUs they tell of: those that NVIDIA's driver has, or those that are bound to "
-              "`vfio-pci`, for virtual machines.",
+       .doc = "The GPUs that the labels describe. `driver`: those of NVIDIA's driver. `vfio`: "
+              "those that are bound to `vfio-pci`, for virtual machines.",
        .example = "vfio",
        .values = NamesOf(gpus),
        .field = BindEnum(kLabels, &LabelsConfig::gpus, gpus)}};
@@ -338,74 +343,71 @@ std::vector<Key> LabelsKeys() {
 // The sections for the agent's own places.
 std::vector<Key> PlaceKeys() {
   return {
-      Section("state", "What the agent remembers.",
+      Section("state", "What the agent keeps across restarts.",
               [] {
-                return std::vector<Key>{
-                    {.name = "dir",
-                     .type = Type::kPath,
-                     .doc = "The directory for health verdicts and cordons; it should outlive the "
-                            "agent's pod.",
-                     .example = "/var/lib/tessera",
-                     .effect = Effect::kRestart,
-                     .field = Bind(kTop, &Config::state_dir)}};
-              }),
-      Section("control", "Commands from `tessera devices` and `tessera explain`.",
-              [] {
-                return std::vector<Key>{
-                    {.name = "socket",
-                     .type = Type::kPath,
-                     .doc = "The unix socket the agent listens on; at most 107 bytes.",
-                     .example = "/run/tessera/agent.sock",
-                     .check = CheckSocketPath,
-                     .effect = Effect::kRestart,
-                     .field = Bind(kTop, &Config::control_socket)}};
+                return std::vector<Key>{{.name = "dir",
+                                         .type = Type::kPath,
+                                         .doc = "The directory for health verdicts and cordons. It "
+                                                "should outlive the agent's pod.",
+                                         .example = "/var/lib/tessera",
+                                         .effect = Effect::kRestart,
+                                         .field = Bind(kTop, &Config::state_dir)}};
               }),
       Section(
-          "http", "Metrics, health and status pages.",
+          "control", "The socket for commands such as `tessera devices` and `tessera explain`.",
           [] {
             return std::vector<Key>{
-                {.name = "address",
+                {.name = "socket",
+                 .type = Type::kPath,
                  .doc =
-                     "`ADDRESS:PORT` to listen on, `:PORT` for all addresses, or `off`; port `0` "
-                     "takes a free one.",
-                 .example = "0.0.0.0:9440",
-                 .check = CheckHttpAddress,
+                     "The unix socket that the agent listens on. Its path has at most 107 bytes.",
+                 .example = "/run/tessera/agent.sock",
+                 .check = CheckSocketPath,
                  .effect = Effect::kRestart,
-                 .field = Bind(kTop, &Config::http_address)}};
+                 .field = Bind(kTop, &Config::control_socket)}};
           }),
+      Section("http", "Metrics, health and status pages.",
+              [] {
+                return std::vector<Key>{
+                    {.name = "address",
+                     .doc = "The address to listen on: `ADDRESS:PORT`, `:PORT` for all addresses, "
+                            "or `off`. Port `0` takes a free one.",
+                     .example = "0.0.0.0:9440",
+                     .check = CheckHttpAddress,
+                     .effect = Effect::kRestart,
+                     .field = Bind(kTop, &Config::http_address)}};
+              }),
   };
 }
 
 std::vector<Key> PaceKeys() {
   return {
-      Section(
-          "advertise", "How devices are told to kubelet.",
-          [] {
-            return std::vector<Key>{
-                {.name = "debounce",
-                 .type = Type::kTime,
-                 .doc =
-                     "Changes within this time go out together; the first bad news goes at once.",
-                 .example = "200ms",
-                 .min = 0,
-                 .max = 10 * kSecond,
-                 .field = Bind(kTop, &Config::advertise_debounce)}};
-          }),
-      Section("ledger", "Who holds which devices.",
+      Section("advertise", "How the agent sends devices to kubelet.",
+              [] {
+                return std::vector<Key>{{.name = "debounce",
+                                         .type = Type::kTime,
+                                         .doc = "Changes within this time go out together. The "
+                                                "first change for the worse goes out at once.",
+                                         .example = "200ms",
+                                         .min = 0,
+                                         .max = 10 * kSecond,
+                                         .field = Bind(kTop, &Config::advertise_debounce)}};
+              }),
+      Section("ledger", "Which pods hold which devices.",
               [] {
                 return std::vector<Key>{
                     {.name = "interval",
                      .type = Type::kTime,
-                     .doc = "How often kubelet is asked which pods hold which devices. While "
-                            "nothing changes and nobody wants to know, it is asked ever less "
-                            "often, down to once a minute.",
+                     .doc =
+                         "How often the agent asks kubelet which pods hold which devices. Without "
+                         "changes and readers, it asks less and less often, down to once a minute.",
                      .example = "30s",
                      .min = kSecond,
                      .max = kHour,
                      .field = Bind(kTop, &Config::ledger_interval)},
                     {.name = "pendingLimit",
                      .type = Type::kTime,
-                     .doc = "For how long a grant that kubelet has not confirmed counts as in use.",
+                     .doc = "How long a grant that kubelet has not confirmed counts as in use.",
                      .example = "5m",
                      .min = kSecond,
                      .max = kDay,
@@ -421,13 +423,13 @@ std::vector<Key> AgentKeys() {
   std::vector<Key> keys = {VersionKey(), KubeletKey(), HealthKey(), ApiKey()};
   for (Key& key : PlaceKeys()) keys.push_back(std::move(key));
   keys.push_back(Section("log", "The log, on standard error.", LogKeys));
-  keys.push_back(Section("labels", "What the node says of its devices in labels.", LabelsKeys));
+  keys.push_back(
+      Section("labels", "The labels of the node that describe its devices.", LabelsKeys));
   for (Key& key : PaceKeys()) keys.push_back(std::move(key));
   keys.push_back({.name = "rootPrefix",
                   .type = Type::kPath,
-                  .doc =
-                      "For trying things out: `/dev`, `/sys` and kubelet's usual directories are "
-                      "looked up below it.",
+                  .doc = "For trials: the agent looks up `/dev`, `/sys` and kubelet's usual "
+                         "directories below it.",
                   .example = "/tmp/machine",
                   .default_note = "none",
                   .effect = Effect::kRestart,

@@ -61,20 +61,18 @@ std::vector<Key> DivisionKeys() {
        .field = Bind(kResource, &Resource::name)},
       {.name = "policy",
        .type = Type::kEnum,
-       .doc =
-           "How devices are divided: not at all; each into so many equal replicas, which nothing "
-           "keeps apart; or, NVIDIA GPUs alone, into shares of a size, by MPS (docs/how-to/mps.md) "
-           "or as "
-           "virtual GPUs (docs/how-to/exact-shares.md).",
+       .doc = "How devices are divided. `whole`: not at all. `replicas`: into equal shares without "
+              "limits between them. `mps`: NVIDIA GPUs, into shares of MPS (docs/how-to/mps.md). "
+              "`vgpu`: NVIDIA GPUs, into virtual GPUs (docs/how-to/exact-shares.md).",
        .example = "replicas",
        .values = NamesOf(Divisions()),
        .check = CheckDivision,
        .field = BindEnum(kDivision, &Policy::division, Divisions())},
       {.name = "replicas",
        .type = Type::kInt,
-       .doc = "Shares a device, at least 2 with `policy: replicas` or `mps`; containers that "
-              "hold shares of one device share it, without limits unless MPS or `vgpu` sets them. "
-              "All shares of a resource must fit a message of kubelet's (`list-too-large`).",
+       .doc = "Shares of a device, at least 2 with `policy: replicas` or `mps`. Only MPS and "
+              "`vgpu` limit the containers that share a device. All shares of a resource must fit "
+              "one message to kubelet (`list-too-large`).",
        .example = "4",
        .unit = "shares",
        .min = 1,
@@ -82,27 +80,27 @@ std::vector<Key> DivisionKeys() {
        .field = Bind(kDivision, &Policy::replicas)},
       {.name = "replicaSeparator",
        .type = Type::kEnum,
-       .doc = "What parts a replica's number from its device in an id: `ID::0`, or `ID-0`, which "
-              "needs an id with a UUID, such as a GPU's; any other keeps the colons.",
+       .doc = "The separator before a replica's number in an id. `colons`: `ID::0`. `dash`: "
+              "`ID-0`, for ids with a UUID such as a GPU's. Other ids keep the colons.",
        .example = "dash",
        .values = NamesOf(Separators()),
        .field = BindEnum(kDivision, &Policy::separator, Separators())},
       {.name = "onePerContainer",
        .type = Type::kBool,
-       .doc = "Whether a container that asks for more than one replica is refused: shares carry "
-              "no size, so it would get no more by them.",
+       .doc = "Whether a container that asks for more than one replica is refused. Replicas have "
+              "no size, so more of them give no more of a device.",
        .example = "true",
        .field = Bind(kRendering, &Rendering::one_per_container)},
       {.name = "numaTopology",
        .type = Type::kBool,
-       .doc = "Whether kubelet is told which NUMA nodes devices are near to, by which its topology "
-              "manager goes.",
+       .doc = "Whether the agent reports the NUMA nodes of devices to kubelet, for its topology "
+              "manager.",
        .example = "false",
        .field = Bind(kDivision, &Policy::tells_numa)},
       {.name = "placement",
        .type = Type::kEnum,
-       .doc = "Where shares go: to the device with the most free shares, or to the one with the "
-              "fewest.",
+       .doc = "Which device gets the next share. `spread`: the one with the most free shares. "
+              "`pack`: the one with the fewest.",
        .example = "pack",
        .values = NamesOf(placement),
        .field = BindEnum(kResource, &Resource::placement, placement)},
@@ -112,15 +110,15 @@ std::vector<Key> DivisionKeys() {
 std::vector<Key> RenderingKeys() {
   return {
       {.name = "env",
-       .doc = "The variable that names the granted devices to the container; different for every "
-              "resource, since of two equal ones a container gets only the first.",
+       .doc = "The variable that names the granted devices to the container. Each resource needs "
+              "its own: of two equal variables, a container gets only the first.",
        .example = "DUMMY_VISIBLE_DEVICES",
        .default_note = "for `dummy` the vendor of the name and `_VISIBLE_DEVICES`; else none",
        .check = CheckEnvironmentName,
        .field = Bind(kRendering, &Rendering::env)},
       {.name = "strategies",
        .type = Type::kEnumList,
-       .doc = "How devices reach the container; several work together.",
+       .doc = "How devices reach the container. Several strategies work together.",
        .example = "[envvar, cdi-cri]",
        .default_note = "`[envvar, volume-mounts, device-specs]`; for GPUs `[cdi-cri]` where the "
                        "container runtime is known to read CDI documents (docs/reference/cdi.md)",
@@ -128,32 +126,32 @@ std::vector<Key> RenderingKeys() {
        .field = BindEnumList(kRendering, &Rendering::strategies, Strategies())},
       {.name = "cdi",
        .type = Type::kSection,
-       .doc = "The Container Device Interface, needed by the strategies that begin with `cdi-`.",
+       .doc = "The Container Device Interface, for the strategies that begin with `cdi-`.",
        .children =
            [] {
              return std::vector<Key>{
                  {.name = "kind",
-                  .doc = "The kind of the CDI devices, vendor and class, at least two letters "
-                         "each; every resource needs its own.",
+                  .doc = "The kind of the CDI devices: vendor and class, each of at least two "
+                         "letters. Each resource needs its own.",
                   .example = "dummy.com/npu",
                   .default_note = "none: no CDI",
                   .check = CheckCdiKind,
                   .field = Bind(kRendering, &Rendering::cdi_kind)},
                  {.name = "write",
                   .type = Type::kBool,
-                  .doc = "Whether the agent writes the CDI document; `false` where another "
-                         "program does, whose devices have the names that `env` has.",
+                  .doc = "Whether the agent writes the CDI document. `false`: another program "
+                         "writes it, with the device names that `env` has.",
                   .example = "false",
                   .field = Bind(kRendering, &Rendering::cdi_write)},
                  {.name = "annotationPrefix",
-                  .doc = "What the annotation of `cdi-annotations` begins with; the resource's "
+                  .doc = "The beginning of the annotation of `cdi-annotations`. The resource's "
                          "name follows.",
                   .example = "cdi.k8s.io/nvidia-device-plugin_",
                   .check = CheckAnnotationPrefix,
                   .field = Bind(kRendering, &Rendering::cdi_annotation_prefix)},
                  {.name = "dir",
                   .type = Type::kPath,
-                  .doc = "The directory the CDI document is written to.",
+                  .doc = "The directory for the CDI document.",
                   .example = "/etc/cdi",
                   .field = Bind(kResource, &Resource::cdi_dir)}};
            }},
@@ -170,14 +168,13 @@ std::vector<Key> ResourceKeys(const Kinds& kinds) {
 }  // namespace
 
 Key ResourcesKey(const Kinds& kinds) {
-  return {.name = "resources",
-          .type = Type::kList,
-          .doc =
-              "What the node offers; each resource has exactly one section that says what kind "
-              "of devices it is made of.",
-          .max = 256,
-          .list = BindList(kTop, &Config::resources),
-          .children = [&kinds] { return ResourceKeys(kinds); }};
+  return {
+      .name = "resources",
+      .type = Type::kList,
+      .doc = "What the node offers. Each resource has exactly one section for its kind of devices.",
+      .max = 256,
+      .list = BindList(kTop, &Config::resources),
+      .children = [&kinds] { return ResourceKeys(kinds); }};
 }
 
 }  // namespace tessera::config

@@ -29,7 +29,7 @@ TEST(Metrics, WholeExposition) {
 
   EXPECT_EQ(
       metrics.Expose(),
-      R"(# HELP tessera_allocations_total Allocate calls by kubelet; code is ok or the reason of the refusal.
+      R"(# HELP tessera_allocations_total Allocate calls of kubelet. The code is ok or the reason of the refusal.
 # TYPE tessera_allocations_total counter
 tessera_allocations_total{resource="dummy.com/npu",code="ok"} 3
 tessera_allocations_total{resource="dummy.com/npu",code="unhealthy-share"} 1
@@ -51,7 +51,7 @@ tessera_allocate_duration_seconds_bucket{resource="dummy.com/npu",le="1"} 2
 tessera_allocate_duration_seconds_bucket{resource="dummy.com/npu",le="+Inf"} 3
 tessera_allocate_duration_seconds_sum{resource="dummy.com/npu"} 3.25
 tessera_allocate_duration_seconds_count{resource="dummy.com/npu"} 3
-# HELP tessera_state_writer 1 when this instance writes the state, 0 when another does.
+# HELP tessera_state_writer 1 if this instance writes the state, 0 if another does.
 # TYPE tessera_state_writer gauge
 tessera_state_writer 1
 )");
@@ -97,8 +97,8 @@ TEST(Metrics, ForgottenSeriesAreGone) {
   metrics.Forget(Metric::kDevices, "a.com/x");
 
   EXPECT_EQ(metrics.Expose(),
-            "# HELP tessera_devices Devices by resource and health state; cordoned ones count as "
-            "that alone.\n"
+            "# HELP tessera_devices Devices by resource and health state. A cordoned device "
+            "counts as cordoned alone.\n"
             "# TYPE tessera_devices gauge\n"
             "tessera_devices{resource=\"b.com/y\",state=\"healthy\"} 2\n");
 }

@@ -58,7 +58,7 @@ Ids Numbered(int count) {
 std::string Unknown(const std::string& id) {
   return "rpc error: code = NotFound desc = dummy.com/npu: there is no id " + id +
          " among the 4 this node offers [unknown-share]: delete the pod so that its controller "
-         "makes a new one; if it comes back, restart kubelet: its device list is out of date";
+         "makes a new one; if it repeats, restart kubelet: its device list is out of date";
 }
 
 TEST_F(GarbageTest, ARequestForNothingIsRefused) {

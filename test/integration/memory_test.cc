@@ -143,7 +143,7 @@ TEST_F(MemoryTest, AStateThatIsNoneIsSetAsideAndCostsNoService) {
   for (const std::string& file : files) {
     EXPECT_NE(log.find("WARN the saved state is not used reason=state-corrupt error=\"" + file +
                        ": line 1 has no end\" advice=\"the state could not be read; it was set "
-                       "aside and devices are checked anew\"\n"),
+                       "aside, and devices are checked again\"\n"),
               std::string::npos);
     EXPECT_TRUE(os::Exists(file + ".corrupt"));
   }

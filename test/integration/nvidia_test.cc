@@ -343,11 +343,9 @@ TEST_F(NvidiaAgentTest, AGpuWithAnXidIsShownToPeopleWithItsMeaningAndWhatToDo) {
       Told({"explain", device}),
       device +
           ": not offered\n"
-          "  why         XID 79: the GPU has fallen off the bus; reset the GPU [xid]: the NVIDIA "
-          "driver reported an error; its text\n"
-          "              says what it means and what brings the GPU back, "
-          "docs/reference/xids.md has the "
-          "table\n"
+          "  why         XID 79: the GPU has fallen off the bus; reset the GPU [xid]: find the "
+          "XID in docs/reference/xids.md: its\n"
+          "              class says whether to wait, reset or reboot\n"
           "  ids         " +
           id +
           "\n"

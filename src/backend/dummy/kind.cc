@@ -22,7 +22,7 @@ constexpr auto kMount = [](auto& config, const At& at) -> auto& {
 Key NodesKey() {
   return {.name = "nodes",
           .type = Type::kList,
-          .doc = "Device nodes handed into the container for every granted device.",
+          .doc = "Device nodes that the container gets for each granted device.",
           .max = 64,
           .list = BindList(kDummy, &DummyConfig::nodes),
           .children = [] {
@@ -40,7 +40,7 @@ Key NodesKey() {
                  .default_note = "the same as `hostPath`",
                  .field = Bind(kNode, &DeviceNode::container_path)},
                 {.name = "permissions",
-                 .doc = "What the container may do with it: letters of `r`, `w` and `m`.",
+                 .doc = "What the container may do with the node: letters of `r`, `w` and `m`.",
                  .example = "rw",
                  .check = CheckPermissions,
                  .field = Bind(kNode, &DeviceNode::permissions)},
@@ -51,7 +51,7 @@ Key NodesKey() {
 Key MountsKey() {
   return {.name = "mounts",
           .type = Type::kList,
-          .doc = "Files or directories mounted into the container for every granted device.",
+          .doc = "Files or directories that the container gets mounted for each granted device.",
           .max = 64,
           .list = BindList(kDummy, &DummyConfig::mounts),
           .children = [] {
@@ -70,7 +70,7 @@ Key MountsKey() {
                  .field = Bind(kMount, &Mount::container_path)},
                 {.name = "readOnly",
                  .type = Type::kBool,
-                 .doc = "Whether the container may only read it.",
+                 .doc = "Whether the mount is read-only.",
                  .example = "false",
                  .field = Bind(kMount, &Mount::read_only)},
             };
@@ -82,7 +82,7 @@ std::vector<Key> DummyKeys() {
   return {
       {.name = "count",
        .type = Type::kInt,
-       .doc = "How many devices there are; their ids are `0`, `1`, and so on.",
+       .doc = "The number of devices. Their ids are `0`, `1`, and so on.",
        .example = "64",
        .unit = "devices",
        .min = 0,
@@ -90,7 +90,8 @@ std::vector<Key> DummyKeys() {
        .field = Bind(kDummy, &DummyConfig::count)},
       {.name = "numaNodes",
        .type = Type::kInt,
-       .doc = "Devices are spread evenly over so many NUMA nodes; `0` gives no NUMA information.",
+       .doc = "The number of NUMA nodes that the devices are spread over. `0`: the devices have no "
+              "NUMA node.",
        .example = "2",
        .unit = "NUMA nodes",
        .min = 0,
@@ -107,7 +108,7 @@ std::vector<Key> DummyKeys() {
        .field = BindEnum(kDummy, &DummyConfig::reset_before_start, reset)},
       {.name = "faultFile",
        .type = Type::kPath,
-       .doc = "Where injected faults are kept; writing the file injects them.",
+       .doc = "The file of injected faults. Writing it injects them.",
        .example = "/run/tessera/npu-faults.json",
        .default_note = "`<state.dir>/dummy/<resource name with / as _>.json`",
        .field = Bind(kDummy, &DummyConfig::fault_file)},
@@ -158,7 +159,7 @@ std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) 
 Kind MakeKind() {
   return {.section = {.name = "dummy",
                       .type = Type::kSection,
-                      .doc = "Devices that exist only in the agent, to try things out.",
+                      .doc = "Devices that exist only in the agent, for trials.",
                       .choice = KindChoice<DummyConfig>(),
                       .children = DummyKeys},
           .is = IsKind<DummyConfig>,

@@ -25,16 +25,15 @@ std::vector<Key> PathKeys() {
   return {
       {.name = "path",
        .type = Type::kPath,
-       .doc =
-           "A path, or a pattern with `*`, `?` and `[...]`; every match is a device. With several "
-           "paths in a group, those matches are one device that belong together. A directory "
-           "that is not mounted is one device with all device nodes below it.",
+       .doc = "A path, or a pattern with `*`, `?` and `[...]`. Every match is a device. With "
+              "several paths in a group, matches that belong together are one device. A directory "
+              "that is not mounted is one device with all device nodes below it.",
        .example = "/dev/ttyUSB*",
        .required = true,
        .field = Bind(kPath, &FileConfig::Path::pattern)},
       {.name = "containerPath",
        .type = Type::kPath,
-       .doc = "Path in the container: of the file where the path matches one, else of the "
+       .doc = "Path in the container: of the file if the path matches one file, else of the "
               "directory for all.",
        .example = "/dev/serial",
        .default_note = "the same path as on the host",
@@ -46,17 +45,17 @@ std::vector<Key> PathKeys() {
        .field = Bind(kPath, &FileConfig::Path::permissions)},
       {.name = "mount",
        .type = Type::kBool,
-       .doc = "Whether this is a file or directory to mount, not device nodes.",
+       .doc = "Whether the path is a file or directory to mount, not device nodes.",
        .example = "true",
        .field = Bind(kPath, &FileConfig::Path::mount)},
       {.name = "readOnly",
        .type = Type::kBool,
-       .doc = "Whether the container may only read what is mounted.",
+       .doc = "Whether the mount is read-only.",
        .example = "false",
        .field = Bind(kPath, &FileConfig::Path::read_only)},
       {.name = "optional",
        .type = Type::kBool,
-       .doc = "Whether the group is a device even where this path has no match.",
+       .doc = "Whether the group is a device even if this path has no match.",
        .example = "true",
        .field = Bind(kPath, &FileConfig::Path::optional)},
   };
@@ -66,13 +65,13 @@ std::vector<Key> FilesKeys() {
   return {
       {.name = "paths",
        .type = Type::kPathList,
-       .doc = "Short form: each path is a group of its own, with the defaults of its other keys.",
+       .doc = "Short form: each path is a group of its own, with defaults for the other keys.",
        .example = "[\"/dev/ttyUSB*\"]",
        .default_note = "none",
        .expands_to = "groups[].paths[].path"},
       {.name = "groups",
        .type = Type::kList,
-       .doc = "Groups of files; what matches together is one device.",
+       .doc = "Groups of files. Files that belong together are one device.",
        .max = 1024,
        .list = BindList(kFiles, &FileConfig::groups),
        .children =

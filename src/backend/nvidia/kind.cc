@@ -81,8 +81,8 @@ Key XidsKey() {
   return {.name = "xids",
           .type = Type::kList,
           .doc =
-              "What XIDs, the driver's numbers of errors, mean for the GPU where that is not "
-              "what the table in docs/reference/xids.md says.",
+              "What XIDs, the driver's error numbers, mean for the GPU. An entry overrides the "
+              "table in docs/reference/xids.md.",
           .default_note = "the table's",
           .max = 256,
           .list = BindList(kNvidia, &NvidiaConfig::xids),
@@ -90,7 +90,7 @@ Key XidsKey() {
             return std::vector<Key>{
                 {.name = "xid",
                  .type = Type::kInt,
-                 .doc = "The number.",
+                 .doc = "The XID.",
                  .example = "94",
                  .required = true,
                  .min = 1,
@@ -98,8 +98,8 @@ Key XidsKey() {
                  .field = Bind(kXidRule, &NvidiaConfig::XidRule::xid)},
                 {.name = "class",
                  .type = Type::kEnum,
-                 .doc = "What it takes to have the GPU back: nothing, for it never leaves; good "
-                        "checks for as long as its probation; a reset; a reboot.",
+                 .doc = "What brings the GPU back. `application`: the GPU never leaves. `recover`: "
+                        "good checks during its probation. `reset`: a reset. `reboot`: a reboot.",
                  .example = "application",
                  .required = true,
                  .values = NamesOf(Classes()),
@@ -112,18 +112,18 @@ Key ProbationKey() {
   constexpr int64_t kDay = 86'400'000;
   return {.name = "probation",
           .type = Type::kSection,
-          .doc = "How long a GPU stays out after its last XID, whatever its checks say.",
+          .doc = "How long a GPU stays out after its last XID, even if its checks pass.",
           .children = [] {
             return std::vector<Key>{
                 {.name = "recover",
                  .type = Type::kTime,
-                 .doc = "After one of class `recover`.",
+                 .doc = "The time after an XID of class `recover`.",
                  .example = "5m",
                  .max = kDay,
                  .field = Bind(kProbation, &NvidiaConfig::Probation::recover)},
                 {.name = "reset",
                  .type = Type::kTime,
-                 .doc = "After one of class `reset`; the reset must have come as well.",
+                 .doc = "The time after an XID of class `reset`. The GPU also needs the reset.",
                  .example = "0s",
                  .max = kDay,
                  .field = Bind(kProbation, &NvidiaConfig::Probation::reset)}};
@@ -134,29 +134,30 @@ std::vector<Key> GrantKeys() {
   return {
       {.name = "idStrategy",
        .type = Type::kEnum,
-       .doc = "What containers know a device by: its UUID; or NVML's index of it, `3`, `3:1` of a "
-              "MIG device, which may change when one is plugged or made.",
+       .doc = "How containers know a device. `uuid`: by its UUID. `index`: by NVML's index, `3`, "
+              "or `3:1` of a MIG device. An index may change when a device is plugged in or made.",
        .example = "index",
        .values = NamesOf(IdStrategies()),
        .field = BindEnum(kNvidia, &NvidiaConfig::id_strategy, IdStrategies())},
       {.name = "features",
        .type = Type::kEnumList,
-       .doc = "What containers get beside their GPUs: GDRCopy, GPUDirect Storage, Mellanox OFED.",
+       .doc = "What containers get in addition to their GPUs: GDRCopy, GPUDirect Storage, Mellanox "
+              "OFED.",
        .example = "[gds, mofed]",
        .default_note = "none",
        .values = NamesOf(Features()),
        .field = BindEnumList(kNvidia, &NvidiaConfig::features, Features())},
       {.name = "imex",
        .type = Type::kEnum,
-       .doc = "Whether containers get IMEX channel 0: never, where the node has it, or always, so "
-              "that without it every GPU is unhealthy.",
+       .doc = "Whether containers get IMEX channel 0. `none`: never. `optional`: if the node has "
+              "it. `required`: always; without the channel, every GPU is unhealthy.",
        .example = "optional",
        .values = NamesOf(ImexChoices()),
        .field = BindEnum(kNvidia, &NvidiaConfig::imex, ImexChoices())},
       {.name = "failOnInitError",
        .type = Type::kBool,
-       .doc = "Whether the agent ends where NVML cannot be started when it starts; else it waits "
-              "for the driver. A Tegra that has no NVML needs none.",
+       .doc = "Whether the agent ends if NVML cannot start together with it. If not, the agent "
+              "waits for the driver. A Tegra without NVML needs none.",
        .example = "true",
        .field = Bind(kNvidia, &NvidiaConfig::fail_on_init_error)},
   };
@@ -166,20 +167,20 @@ std::vector<Key> RootKeys() {
   return {
       {.name = "driverRoot",
        .type = Type::kPath,
-       .doc = "Where the driver is installed, as the agent sees it: `libnvidia-ml.so.1` is looked "
-              "for below it.",
+       .doc = "The directory of the driver's installation, as the agent sees it. The agent looks "
+              "for `libnvidia-ml.so.1` below it.",
        .example = "/run/nvidia/driver",
        .field = Bind(kNvidia, &NvidiaConfig::driver_root)},
       {.name = "hostDriverRoot",
        .type = Type::kPath,
-       .doc = "The same directory as the host has it, where the agent sees it elsewhere: CDI "
-              "documents name files of the host.",
+       .doc = "The same directory on the host, if the agent sees it elsewhere. CDI documents name "
+              "files of the host.",
        .example = "/run/nvidia/driver",
        .default_note = "the same path",
        .field = Bind(kNvidia, &NvidiaConfig::host_driver_root)},
       {.name = "devRoot",
        .type = Type::kPath,
-       .doc = "The directory on the host below which `/dev/nvidia0` and its like are.",
+       .doc = "The directory on the host with `/dev/nvidia0` and the other device nodes below it.",
        .example = "/run/nvidia/driver",
        .field = Bind(kNvidia, &NvidiaConfig::dev_root)},
   };
@@ -190,41 +191,40 @@ std::vector<Key> NvidiaKeys() {
   std::vector<Key> rest = {
       {.name = "discovery",
        .type = Type::kEnum,
-       .doc =
-           "How GPUs are found: as a Tegra has them, where its files or a GPU that is part of the "
-           "processor tell of one, and by NVML otherwise; by NVML; as a Tegra has them. On WSL "
-           "both of the former find one device, `all`.",
+       .doc = "How GPUs are found. `nvml`: by NVML. `tegra`: by the files of a Tegra. `auto`: as a "
+              "Tegra's if files or an integrated GPU show one, else by NVML. On WSL, `auto` and "
+              "`nvml` find one device, `all`.",
        .example = "nvml",
        .values = NamesOf(Discoveries()),
        .field = BindEnum(kNvidia, &NvidiaConfig::discovery, Discoveries())},
       {.name = "memoryIfUntold",
        .type = Type::kInt,
-       .doc = "The memory of a GPU whose driver cannot tell it, as where it shares the "
-              "processor's; for virtual GPUs.",
+       .doc = "The memory of a GPU if the driver cannot report it, for virtual GPUs. An example is "
+              "a GPU that shares the processor's memory.",
        .example = "122880",
        .unit = "MiB",
        .max = kMostMemory,
        .field = Bind(kNvidia, &NvidiaConfig::memory_if_untold)},
       {.name = "mig",
-       .doc = "The profile of the MIG devices that the resource is made of, with `*` for any "
-              "characters. With `{profile}` in the resource's name there is one resource for each "
-              "profile found.",
+       .doc = "The profile of the resource's MIG devices, with `*` for any characters. With "
+              "`{profile}` in the resource's name, there is one resource for each profile found.",
        .example = "1g.10gb",
        .default_note = "none: it is made of whole GPUs",
        .field = Bind(kNvidia, &NvidiaConfig::mig)},
       {.name = "inMigMode",
        .type = Type::kEnum,
-       .doc = "What GPUs in MIG mode are to a resource of whole GPUs: left out; whole GPUs like "
-              "others, as NVIDIA's `migStrategy: none` has it; or their MIG devices, which must be "
-              "all alike on all GPUs, as `single` has it.",
+       .doc = "How a resource of whole GPUs treats a GPU in MIG mode. `left-out`: it has no such "
+              "GPU. `whole`: it has the GPU as a whole, as with NVIDIA's `migStrategy: none`. "
+              "`devices`: it has the MIG devices, which must all be alike, as with `single`.",
        .example = "devices",
        .values = NamesOf(MigModes()),
        .field = BindEnum(kNvidia, &NvidiaConfig::in_mig_mode, MigModes())},
       XidsKey(),
       {.name = "otherXids",
        .type = Type::kEnum,
-       .doc = "What XIDs mean that `xids` does not name: what the table says; nothing; or that "
-              "every one counts, those of class `application` as `recover`.",
+       .doc = "What XIDs without an entry in `xids` mean. `table`: what the table says. `ignore`: "
+              "they have no effect. `count`: all of them count, and class `application` counts as "
+              "`recover`.",
        .example = "ignore",
        .values = NamesOf(OtherXidsChoices()),
        .field = BindEnum(kNvidia, &NvidiaConfig::other_xids, OtherXidsChoices())},

@@ -57,7 +57,7 @@ View OutputView(bool wide) {
 Option OutputOption(std::vector<std::string> forms) {
   return {.name = "--output",
           .value = "FORMAT",
-          .help = "form of the answer",
+          .help = "the output format",
           .letter = 'o',
           .fallback = forms.front(),
           .choices = std::move(forms)};

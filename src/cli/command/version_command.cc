@@ -40,11 +40,11 @@ int ShowVersion(const std::string& program, const Arguments& arguments) {
 
 Command VersionCommand(const std::string& program) {
   return {.name = "version",
-          .summary = "which build this is",
+          .summary = "print the version and commit of this build",
           .description = "Prints the version, the commit and how the program was built.",
           .options = {{.name = "--libraries",
-                       .help = "What is linked in: Debian's source packages and their versions, "
-                               "which updates of the node do not reach."},
+                       .help = "print the Debian source packages in the program, which updates of "
+                               "the node do not reach"},
                       OutputOption({"text", "json", "yaml"})},
           .examples = {{program + " version -o json", "For scripts."},
                        {program + " version --libraries", "To compare with Debian's advisories."}},

@@ -37,14 +37,14 @@ int PrintSettings(const Arguments& arguments) {
 
 Command PrintCommand() {
   return {.name = "print",
-          .summary = "the settings that count, and where each comes from",
+          .summary = "print the settings in force, and where each comes from",
           .description =
-              "Prints the settings as a scheduler would use them that is started with the same "
-              "flags and variables, with the origin of every value: the file and line, a variable, "
-              "a flag, or the default. The output is a good file for --config.",
+              "Prints the settings that a scheduler would use with the same flags and variables. "
+              "Each value has its origin: a file and line, a variable, a flag, or the default. The "
+              "output is a valid file for --config.",
           .options = SettingsOptions(),
           .examples = {{"tessera-scheduler config print --device-config-file device-config.yaml",
-                        "What does HAMi's file amount to?"}},
+                        "See what HAMi's file sets."}},
           .reads_words = true,
           .run = PrintSettings};
 }
@@ -73,22 +73,23 @@ int SettingsCheck(const std::string& file, FILE* out, FILE* err) {
 }
 
 Command SchedulerConfigCommand() {
-  Command check = {
-      .name = "check",
-      .summary = "whether a file is good",
-      .description =
-          "Reads a file of the scheduler's or HAMi's device-config.yaml and says "
-          "everything that is wrong with it, with line, column and what was probably "
-          "meant. Exits with 1 when there is an error; warnings alone are no error.",
-      .options = {{.name = "FILE", .help = "the file", .required = true}},
-      .examples = {{"tessera-scheduler config check ./scheduler.yaml", "Before it is rolled out."}},
-      .run = [](const Arguments& arguments) {
-        return SettingsCheck(arguments.Get("FILE"), stdout, stderr);
-      }};
+  Command check = {.name = "check",
+                   .summary = "check a settings file",
+                   .description =
+                       "Reads a file of the scheduler or HAMi's device-config.yaml and prints "
+                       "every error with line, column and the nearest valid key. It exits with 1 "
+                       "if there is an error. Warnings alone are no error.",
+                   .options = {{.name = "FILE", .help = "the file", .required = true}},
+                   .examples = {{"tessera-scheduler config check ./scheduler.yaml",
+                                 "Check it before a rollout."}},
+                   .run = [](const Arguments& arguments) {
+                     return SettingsCheck(arguments.Get("FILE"), stdout, stderr);
+                   }};
   return {.name = "config",
           .summary = "print and check the settings",
           .description =
-              "Prints and checks the settings. docs/reference/scheduler-settings.md has them all.",
+              "Prints and checks the settings. docs/reference/scheduler-settings.md describes "
+              "every key.",
           .commands = {PrintCommand(), std::move(check)}};
 }
 

@@ -28,21 +28,20 @@ int ExplainPod(const Arguments& arguments) {
 }  // namespace
 
 Command SchedulerExplainCommand() {
-  return {
-      .name = "explain",
-      .summary = "why a pod waits",
-      .description =
-          "Says of the nodes, grouped, why they cannot have the pod, which pods would have to "
-          "end, and when kube-scheduler last tried it. A scheduler that does not lead says what "
-          "it sees itself, and who leads.",
-      .options = {{.name = "POD", .help = "as NAMESPACE/NAME"},
-                  OutputOption({"table", "json", "yaml"}),
-                  {.name = "--status",
-                   .value = "ADDRESS",
-                   .help = "where the scheduler has its page",
-                   .fallback = "127.0.0.1:9395"}},
-      .examples = {{"tessera-scheduler explain team/train-0", "Why does this pod not start?"}},
-      .run = ExplainPod};
+  return {.name = "explain",
+          .summary = "show why a pod waits",
+          .description =
+              "Shows, for groups of nodes, why the pod does not fit, which pods would have to end, "
+              "and when kube-scheduler last tried it. A replica that does not lead shows its own "
+              "view, and the leader.",
+          .options = {{.name = "POD", .help = "the pod, as NAMESPACE/NAME"},
+                      OutputOption({"table", "json", "yaml"}),
+                      {.name = "--status",
+                       .value = "ADDRESS",
+                       .help = "the address of the scheduler's status page",
+                       .fallback = "127.0.0.1:9395"}},
+          .examples = {{"tessera-scheduler explain team/train-0", "Why does this pod not start?"}},
+          .run = ExplainPod};
 }
 
 }  // namespace tessera::cli

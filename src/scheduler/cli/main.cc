@@ -218,12 +218,10 @@ Command SchedulerProgram() {
   return {.name = "tessera-scheduler",
           .summary = "places shares of devices for kube-scheduler",
           .description =
-              "An extender beside the stock kube-scheduler: of the nodes that can have a pod "
-              "it chooses one and its devices, holds the room, and binds the pod with what "
-              "each of its containers gets. All that it knows it reads from the API server. "
-              "It takes the flags of HAMi's scheduler; docs/reference/scheduler-settings.md says "
-              "which of "
-              "them have no effect.",
+              "An extender of the stock kube-scheduler. It chooses a node for a pod and its "
+              "devices, reserves them, and binds the pod with the share of each container. It "
+              "reads its whole state from the API server. It accepts the flags of HAMi's "
+              "scheduler. docs/reference/scheduler-settings.md lists the flags without effect.",
           .options = SettingsOptions(),
           .examples = {{"tessera-scheduler --kubeconfig ~/.kube/config",
                         "Serve a kube-scheduler on this machine."}},

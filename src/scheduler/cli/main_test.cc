@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cli/command/help_texts_test.h"
+#include "os/files.h"
 #include "scheduler/settings/options.h"
 
 namespace tessera::cli {
@@ -17,6 +19,13 @@ TEST(SchedulerMainTest, HelpHasEveryFlagThatHasAnEffect) {
     const std::string name = "--" + std::string(option.flag);
     EXPECT_EQ(std::ranges::count(options, name, &Option::name), 1) << name;
   }
+}
+
+// As cli/texts_test.cc does.
+TEST(SchedulerMainTest, HelpIsWrittenForToolsThatMeasureProse) {
+  ASSERT_TRUE(os::MakeDirectories("build/texts"));
+  ASSERT_TRUE(os::WriteFileAtomically("build/texts/tessera-scheduler.md",
+                                      HelpTexts(SchedulerProgram()), 0644));
 }
 
 scheduler::Settings WithCertificate(const std::string& guard) {

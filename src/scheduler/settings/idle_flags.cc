@@ -8,7 +8,7 @@ constexpr std::string_view kVendor =
     "device-config.yaml says which vendors there are, and their names";
 constexpr std::string_view kLog = "the log goes to standard error, a line an event";
 constexpr std::string_view kCalls = "the program paces its calls to the API server by itself";
-constexpr std::string_view kNone = "there is nothing of the kind here";
+constexpr std::string_view kNone = "the program has no such feature";
 
 constexpr IdleFlag kFlags[] = {
     {"enable-ascend", true, kVendor},
@@ -38,7 +38,7 @@ constexpr IdleFlag kFlags[] = {
     {"kunlun-vcount", false, kVendor},
     {"kunlun-vmemory", false, kVendor},
 
-    {"debug", true, "'-v 5' is what makes the log say more"},
+    {"debug", true, "'-v 5' makes the log say more"},
     {"logtostderr", true, kLog},
     {"alsologtostderr", true, kLog},
     {"log_dir", false, kLog},

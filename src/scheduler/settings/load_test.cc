@@ -119,7 +119,7 @@ TEST(SchedulerSettings, WhatHasNoEffectIsNoted) {
             (std::vector<std::string>{
                 "without effect: --kube-qps, --kube-burst: the program paces its calls to the API "
                 "server by itself",
-                "without effect: --debug: '-v 5' is what makes the log say more"}));
+                "without effect: --debug: '-v 5' makes the log say more"}));
 }
 
 }  // namespace

@@ -41,18 +41,19 @@ std::vector<Key> CdiKeys() {
   return {
       {.name = "cdiHookPath",
        .type = Type::kPath,
-       .doc = "The path on the host of `nvidia-cdi-hook` or `nvidia-ctk`, which CDI documents have "
-              "the runtime start for a container.",
+       .doc = "The path of `nvidia-cdi-hook` or `nvidia-ctk` on the host. CDI documents name it, "
+              "and the runtime starts it for a container.",
        .example = "/usr/local/nvidia/toolkit/nvidia-cdi-hook",
-       .default_note = "where its packages put it; without it libraries are mounted under all "
-                       "their names",
+       .default_note =
+           "where its packages put it; without it, libraries are mounted under all their names",
        .field = Bind(kNvidia, &NvidiaConfig::cdi_hook_path)},
       {.name = "cdiLeaveOut",
        .type = Type::kEnumList,
-       .doc = "What CDI documents are to go without: hooks by their names, or all `hooks`; the "
-              "groups that nodes need; the sockets of the driver's daemons.",
+       .doc = "What CDI documents leave out. A hook's name: this hook. `hooks`: all hooks. "
+              "`additional-gids`: the groups that nodes need. `ipc-sockets`: the sockets of the "
+              "driver's daemons.",
        .example = "[update-ldcache, ipc-sockets]",
-       .default_note = "nothing",
+       .default_note = "none",
        .values = NamesOf(CdiPieces()),
        .field = BindEnumList(kNvidia, &NvidiaConfig::cdi_leave_out, CdiPieces())},
   };

@@ -47,7 +47,7 @@ Key ListOf() {
   return {.type = Type::kList, .max = 64, .list = BindList(kNvidia, Member), .children = [] {
             return std::vector<Key>{
                 {.name = "index",
-                 .doc = "NVML's index of the GPU, which may change when one is plugged.",
+                 .doc = "NVML's index of the GPU. It may change when a GPU is plugged in.",
                  .example = "3",
                  .default_note = "any",
                  .check = CheckIndex,
@@ -86,13 +86,13 @@ std::vector<Key> SelectKeys() {
   Key select = ListOf<&NvidiaConfig::select>();
   select.name = "select";
   select.doc =
-      "Which GPUs the resource is made of: those that one of these fits. A GPU that several "
-      "resources fit is the first one's.";
+      "The GPUs of the resource: those that match an entry. A GPU that matches several resources "
+      "belongs to the first.";
   select.default_note = "every GPU";
   Key exclude = ListOf<&NvidiaConfig::exclude>();
   exclude.name = "exclude";
   exclude.doc =
-      "GPUs that it is not made of, whatever `select` says: those that one of these fits.";
+      "GPUs that the resource leaves out, even if `select` has them: those that match an entry.";
   exclude.default_note = "none";
   return {std::move(select), std::move(exclude)};
 }

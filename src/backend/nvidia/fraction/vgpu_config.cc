@@ -36,7 +36,9 @@ constexpr auto kVgpuSize = [](auto& config, const At& at) -> auto& {
 Key VgpuSizesKey() {
   return {.name = "sizes",
           .type = Type::kList,
-          .doc = "What each virtual GPU of a card has, by its number: as many as `replicas`.",
+          .doc =
+              "The size of each virtual GPU of a card, by its number. There are as many entries as "
+              "`replicas`.",
           .default_note = "none: a card's memory and compute time in so many equal parts",
           .max = kMostParts,
           .list = BindList(kVgpuConfig, &VirtualGpu::sizes),
@@ -44,7 +46,7 @@ Key VgpuSizesKey() {
             return std::vector<Key>{
                 {.name = "memory",
                  .type = Type::kInt,
-                 .doc = "The memory that it has.",
+                 .doc = "The memory of the virtual GPU.",
                  .example = "8192",
                  .unit = "MiB",
                  .required = true,
@@ -53,7 +55,7 @@ Key VgpuSizesKey() {
                  .field = Bind(kVgpuSize, &VirtualGpu::Size::memory)},
                 {.name = "cores",
                  .type = Type::kInt,
-                 .doc = "The part of the card's compute time that it has, in percent.",
+                 .doc = "The virtual GPU's part of the card's compute time, in percent.",
                  .example = "30",
                  .unit = "percent",
                  .required = true,
@@ -78,37 +80,37 @@ std::vector<Key> TunableKeys() {
   return {
       {.name = "memoryBy",
        .type = Type::kEnum,
-       .doc = "Who holds containers to their memory: the library; or the kernel or the driver by a "
-              "limit that was set elsewhere (`dmem.max`, MPS of version 3), so that Tessera's "
-              "library only shows it.",
+       .doc = "What limits the memory of containers. `library`: the library. `driver`: the kernel "
+              "or the driver, by a limit that was set elsewhere (`dmem.max`, MPS of version 3). "
+              "Tessera's library then only shows the limit.",
        .example = "driver",
        .values = NamesOf(memory_by),
        .field = BindEnum(kVgpuConfig, &VirtualGpu::memory_by_driver, memory_by)},
       {.name = "logLevel",
-       .doc = "How much the library writes to the containers' standard error: 0 errors, 1 warnings "
-              "as well, 3 and 4 ever more.",
+       .doc = "How much the library writes to the container's standard error. `0`: errors. `1`: "
+              "warnings as well. `3` and `4`: more each.",
        .example = "1",
-       .default_note = "what the library does by itself",
+       .default_note = "the library's own default",
        .check = CheckDigit,
        .field = Bind(kVgpuConfig, &VirtualGpu::log_level)},
       {.name = "corePolicy",
        .type = Type::kEnum,
-       .doc = "Whether the library limits compute time: where a container has less than all of it; "
-              "always; never.",
+       .doc = "Whether the library limits compute time. `default`: if a container has less than "
+              "all of it. `force`: always. `disable`: never.",
        .example = "disable",
        .values = NamesOf(core_policy),
        .field = BindEnum(kVgpuConfig, &VirtualGpu::core_policy, core_policy)},
       {.name = "taskPriority",
-       .doc = "Whose work goes first where HAMi's monitor watches a GPU: that of containers with "
-              "the lower number, 0 before 1.",
+       .doc = "The priority of the container's work if HAMi's monitor watches the GPU. The lower "
+              "number goes first, 0 before 1.",
        .example = "0",
-       .default_note = "1, as the library has it by itself",
+       .default_note = "1, the library's own default",
        .check = CheckDigit,
        .field = Bind(kVgpuConfig, &VirtualGpu::task_priority)},
       {.name = "podCorePolicy",
        .type = Type::kEnum,
-       .doc = "Whether a pod's own variables win over `logLevel`, `corePolicy` and `taskPriority` "
-              "(`free`), and with them those that HAMi's webhook gives it, or lose (`fixed`).",
+       .doc = "Whether a pod's own variables override `logLevel`, `corePolicy` and `taskPriority`. "
+              "`free`: they do, and so do the variables of HAMi's webhook. `fixed`: they do not.",
        .example = "free",
        .values = NamesOf(pod),
        .field = BindEnum(kVgpuConfig, &VirtualGpu::pod_may_tune, pod)},
@@ -137,36 +139,35 @@ std::vector<Key> PlaceKeys() {
   return {
       {.name = "directory",
        .type = Type::kPath,
-       .doc = "Where the limiting library's files are on the host, and where containers find "
-              "it.",
+       .doc = "The directory of the limiting library's files, on the host and in containers.",
        .example = "/usr/local/vgpu",
        .field = Bind(kVgpuConfig, &VirtualGpu::directory)},
       {.name = "lockDirectory",
        .type = Type::kPath,
-       .doc = "Of no use: each container has a directory of its own, below `directory`, for the "
-              "lock of HAMi-core. All shared this one once.",
+       .doc = "Accepted without effect. Each container has its own directory below `directory` for "
+              "the lock of HAMi-core.",
        .example = "/tmp/vgpulock",
        .field = Bind(kVgpuConfig, &VirtualGpu::lock_directory)},
       {.name = "library",
        .type = Type::kPath,
-       .doc = "The limiting library on the host: a build of HAMi-core, or one that reads the "
-              "same variables.",
+       .doc = "The limiting library on the host: Tessera's, a build of HAMi-core, or another that "
+              "reads the same variables.",
        .example = "/usr/local/vgpu/libvgpu.so",
        .default_note = "in `directory`: `libvgpu.so.v…` of the highest version, as HAMi's plugin "
                        "leaves it, else `libvgpu.so`",
        .field = Bind(kVgpuConfig, &VirtualGpu::library)},
       {.name = "install",
        .type = Type::kPath,
-       .doc = "In the place of `library`: the library as the agent sees it, as in its image. It is "
-              "put into `directory` under a name of its contents, which new grants then name.",
+       .doc = "Instead of `library`: the library as the agent sees it, such as in its image. The "
+              "agent copies it into `directory` under a name that its contents determine. New "
+              "grants use that name.",
        .example = "/usr/lib/tessera/libvgpu.so",
        .default_note = "none: `library` is there without the agent",
        .field = Bind(kVgpuConfig, &VirtualGpu::install)},
       {.name = "enforced",
        .type = Type::kBool,
-       .doc = "Whether the library goes into every container, and one is refused where it is "
-              "missing. `false`: nothing holds containers to their shares, though the library "
-              "is there.",
+       .doc = "Whether every container gets the library. A container is refused if the library is "
+              "missing. `false`: containers have no limits, even if the library is there.",
        .example = "false",
        .field = Bind(kVgpuConfig, &VirtualGpu::enforced)},
   };
@@ -204,7 +205,7 @@ std::vector<Key> VgpuKeys() {
 Key VgpuKey() {
   return {.name = "vgpu",
           .type = Type::kSection,
-          .doc = "What the agent makes of `policy: vgpu` (docs/how-to/exact-shares.md).",
+          .doc = "Settings for `policy: vgpu` (docs/how-to/exact-shares.md).",
           .children = VgpuKeys};
 }
 

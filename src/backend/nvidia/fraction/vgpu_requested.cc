@@ -35,17 +35,19 @@ constexpr auto kHami = [](auto& config, const At& at) -> auto& {
 std::vector<Key> NameKeys() {
   return {
       {.name = "memoryResource",
-       .doc = "What pods name the memory of each virtual GPU by, in MiB times `memoryFactor`.",
+       .doc = "The resource by which pods ask for memory of each virtual GPU, in MiB times "
+              "`memoryFactor`.",
        .example = "nvidia.com/gpumem",
        .check = config::CheckResourceName,
        .field = Bind(kRequests, &FractionRequests::memory_name)},
       {.name = "memoryPercentageResource",
-       .doc = "The same in percent of a GPU's memory.",
+       .doc =
+           "The resource by which pods ask for memory of each virtual GPU, in percent of a GPU's.",
        .example = "nvidia.com/gpumem-percentage",
        .check = config::CheckResourceName,
        .field = Bind(kRequests, &FractionRequests::percentage_name)},
       {.name = "coresResource",
-       .doc = "What pods name the compute time of each virtual GPU by, in percent.",
+       .doc = "The resource by which pods ask for compute time of each virtual GPU, in percent.",
        .example = "nvidia.com/gpucores",
        .check = config::CheckResourceName,
        .field = Bind(kRequests, &FractionRequests::cores_name)},
@@ -56,21 +58,21 @@ std::vector<Key> AmountKeys() {
   return {
       {.name = "defaultMemory",
        .type = Type::kInt,
-       .doc = "The memory of a virtual GPU whose pod names none; 0: all of the GPU's.",
+       .doc = "The memory of a virtual GPU if its pod asks for none. `0`: all of the GPU's.",
        .example = "4096",
        .unit = "MiB",
        .max = kMostVgpuMemory,
        .field = Bind(kRequests, &FractionRequests::default_memory)},
       {.name = "defaultCores",
        .type = Type::kInt,
-       .doc = "The compute time of a virtual GPU whose pod names none; 0: no limit.",
+       .doc = "The compute time of a virtual GPU if its pod asks for none. `0`: no limit.",
        .example = "30",
        .unit = "percent",
        .max = kAllCores,
        .field = Bind(kRequests, &FractionRequests::default_cores)},
       {.name = "memoryFactor",
        .type = Type::kInt,
-       .doc = "How many MiB one of `memoryResource` is.",
+       .doc = "The MiB in one unit of `memoryResource`.",
        .example = "1024",
        .unit = "MiB",
        .min = 1,
@@ -78,13 +80,13 @@ std::vector<Key> AmountKeys() {
        .field = Bind(kRequests, &FractionRequests::memory_factor)},
       {.name = "memoryScaling",
        .type = Type::kDecimal,
-       .doc = "What a GPU's memory counts for; above 1 more is given out than there is.",
+       .doc = "The factor for a GPU's memory. Above 1, the node offers more memory than it has.",
        .example = "1.8",
        .max = kMostScaling,
        .field = Bind(kVgpuConfig, &VirtualGpu::memory_scaling)},
       {.name = "coreScaling",
        .type = Type::kDecimal,
-       .doc = "What a GPU's compute time counts for.",
+       .doc = "The factor for a GPU's compute time. Above 1, the node offers more than it has.",
        .example = "1.5",
        .max = kMostScaling,
        .field = Bind(kVgpuConfig, &VirtualGpu::core_scaling)},
@@ -94,24 +96,26 @@ std::vector<Key> AmountKeys() {
 Key HamiKey() {
   return {.name = "hami",
           .type = Type::kSection,
-          .doc = "What HAMi's scheduler is told of the node's GPUs.",
+          .doc = "What the agent reports to HAMi's scheduler about the node's GPUs.",
           .children = [] {
             const Choices<bool> compat = {{"2.8", false}, {"2.7", true}};
             return std::vector<Key>{
                 {.name = "register",
                  .type = Type::kBool,
-                 .doc = "Whether it is told of them at all; `false`: it places no pod here.",
+                 .doc = "Whether the agent registers the GPUs. `false`: HAMi's scheduler places no "
+                        "pod here.",
                  .example = "false",
                  .field = Bind(kHami, &VirtualGpu::Hami::registered)},
                 {.name = "topologyScores",
                  .type = Type::kBool,
-                 .doc = "Whether it is told how near the GPUs are to each other, which its policy "
-                        "`topology-aware` asks for.",
+                 .doc = "Whether the agent reports how near the GPUs are to each other. The "
+                        "scheduler's policy `topology-aware` needs it.",
                  .example = "true",
                  .field = Bind(kHami, &VirtualGpu::Hami::topology_scores)},
                 {.name = "compat",
                  .type = Type::kEnum,
-                 .doc = "The format: that of HAMi from 2.8 on, or up to 2.7, with its handshake.",
+                 .doc = "The format of the registration. `2.8`: that of HAMi from 2.8 on. `2.7`: "
+                        "that of HAMi up to 2.7, with its handshake.",
                  .example = "\"2.7\"",
                  .values = NamesOf(compat),
                  .field = BindEnum(kHami, &VirtualGpu::Hami::before_2_8, compat)},
@@ -139,8 +143,8 @@ Key VgpuModeKey() {
   return {.name = "mode",
           .type = Type::kEnum,
           .doc =
-              "Where the size of a virtual GPU comes from: equal parts, or what `sizes` says; or "
-              "the pod that has it, as with HAMi (docs/how-to/from-hami.md).",
+              "Where the size of a virtual GPU comes from. `equal`: equal parts, or `sizes`. "
+              "`requested`: the pod's request, as with HAMi (docs/how-to/from-hami.md).",
           .example = "requested",
           .values = NamesOf(modes),
           .field = BindEnum(kVgpuConfig, &VirtualGpu::mode, modes)};
@@ -151,23 +155,22 @@ std::vector<Key> RequestedKeys() {
   std::vector<Key> keys = {
       {.name = "unplaced",
        .type = Type::kEnum,
-       .doc = "What becomes of pods that no scheduler chose GPUs for: they are refused, or get "
-              "what they ask for of what is free (docs/how-to/exact-shares.md).",
+       .doc = "What happens to a pod if no scheduler chose its GPUs. `refuse`: it is refused. "
+              "`fit`: it gets what it asks for from free GPUs (docs/how-to/exact-shares.md).",
        .example = "fit",
        .values = NamesOf(unplaced),
        .field = BindEnum(kRequests, &FractionRequests::fit_unplaced, unplaced)},
       {.name = "evictMismatched",
        .type = Type::kBool,
-       .doc =
-           "Without CDI: whether a pod that cannot start, since kubelet keeps what was meant for "
-           "another one, is evicted; else it waits for somebody to delete it "
-           "(docs/explain/grants.md).",
+       .doc = "Without CDI: whether the agent evicts a pod that cannot start because kubelet keeps "
+              "another pod's grant for it. If not, the pod waits until somebody deletes it "
+              "(docs/explain/grants.md).",
        .example = "true",
        .field = Bind(kRequests, &FractionRequests::evict_mismatched)},
       {.name = "allowDisableControl",
        .type = Type::kBool,
-       .doc = "Whether a container whose own variable `CUDA_DISABLE_CONTROL` is true goes without "
-              "the library, and so without limits.",
+       .doc = "Whether a container that sets `CUDA_DISABLE_CONTROL` to true runs without the "
+              "library, and so without limits.",
        .example = "true",
        .field = Bind(kVgpuConfig, &VirtualGpu::may_disable_control)}};
   for (Key& key : NameKeys()) keys.push_back(std::move(key));

@@ -30,15 +30,15 @@ Key SizesKey() {
   return {.name = "sizes",
           .type = Type::kList,
           .doc =
-              "GPUs of which a client may take another amount of memory. The first that fits a "
-              "GPU counts.",
+              "GPUs with another limit of memory for a client. The first entry that matches a GPU "
+              "counts.",
           .default_note = "none: `memory` is that of all",
           .max = 64,
           .list = BindList(kMps, &Mps::sizes),
           .children = [] {
             return std::vector<Key>{
                 {.name = "index",
-                 .doc = "NVML's index of the GPU, which may change when one is plugged.",
+                 .doc = "NVML's index of the GPU. It may change when a GPU is plugged in.",
                  .example = "3",
                  .default_note = "any",
                  .field = Bind(kSize, &Mps::Size::index)},
@@ -81,13 +81,12 @@ Key MpsKey() {
   return {
       .name = "mps",
       .type = Type::kSection,
-      .doc = "What `tessera mps` and the agent make of `policy: mps` (docs/how-to/mps.md).",
+      .doc = "Settings of `tessera mps` and the agent for `policy: mps` (docs/how-to/mps.md).",
       .children = [] {
         return std::vector<Key>{
             {.name = "hostRoot",
              .type = Type::kPath,
-             .doc =
-                 "The directory on the host where MPS has its files: containers get parts of it.",
+             .doc = "The directory on the host for the files of MPS. Containers get parts of it.",
              .example = "/run/nvidia/mps",
              .field = Bind(kMps, &Mps::root)},
             {.name = "containerRoot",
@@ -98,7 +97,7 @@ Key MpsKey() {
              .field = Bind(kMps, &Mps::container_root)},
             {.name = "memory",
              .type = Type::kInt,
-             .doc = "The most memory of a GPU that a client may take; 0: all of it, divided by "
+             .doc = "The most memory of a GPU that a client may take. `0`: all of it, divided by "
                     "`replicas`.",
              .example = "8192",
              .unit = "MiB",
@@ -106,8 +105,8 @@ Key MpsKey() {
              .field = Bind(kMps, &Mps::memory)},
             {.name = "threads",
              .type = Type::kInt,
-             .doc = "The most of a GPU's threads that a client may keep busy, in percent; 0: 100, "
-                    "divided by `replicas`.",
+             .doc = "The most of a GPU's threads that a client may keep busy, in percent. `0`: "
+                    "100, divided by `replicas`.",
              .example = "50",
              .unit = "percent",
              .max = 100,
