@@ -281,7 +281,8 @@ TEST_F(ShareTest, ALaunchOfAKernelThatIsToBeCalibratedTakesItsMoment) {
       synchronize();
     };
     for (int i = 0; i < 20 && accounting->wanted_at == 0; ++i) launch();
-    EXPECT_EQ(accounting->wanted_ns / kMs, 5u);
+    EXPECT_GE(accounting->wanted_ns, 5 * kMs);
+    EXPECT_LE(accounting->wanted_ns, 50 * kMs);  // on a busy machine a kernel ends late
     EXPECT_EQ(accounting->done_at, 0u);
     const uint64_t from = fake_cuda::Now();
     const uint64_t moment[2] = {from, from + 400 * kMs};
