@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend: the code for one kind of device. It finds devices, reports evidence about them and
+// A backend: the code for one kind of device. It finds devices, reports evidence about them, and
 // puts into each Device what a container needs to use it. A new kind costs one folder, with a class
-// derived from this and its description (kind.h), and one line in CMakeLists.txt.
+// derived from this and its description (kind.h), and one line in CMakeLists.txt
+// (docs/how-to/write-a-backend.md).
 //
-// Threads: Scan, Check and Reset may block; they are called on worker threads, Check for several
-// devices at once when one of them hangs. Start and Stop are called on the agent's loop.
+// Owned by its Discovery or Family, and shared with the workers whose calls still run.
+//
+// Threads: Scan, Check, Reset and DescribeForCdi may block, and run on workers. Check runs for
+// several devices at once if one of them hangs. ResetsBeforeStart and preparer may be called on any
+// thread. The others run on the agent's loop, and wait for nothing.
 #pragma once
 
 #include <memory>
@@ -22,17 +26,16 @@ namespace tessera {
 
 class Preparer;
 
-// Where a backend reports what it noticed by itself. Outlives the backend; any thread; never
-// blocks.
+// Where a backend reports what it noticed itself. Outlives the backend. Any thread; never blocks.
 class BackendEvents {
  public:
   virtual ~BackendEvents() = default;
   // Something was plugged or unplugged: scan again soon.
   virtual void RescanSoon() = 0;
-  // Evidence that did not come from Check.
+  // Evidence that does not come from Check, such as an event of the driver.
   virtual void Report(const DeviceKey& key, Evidence evidence) = 0;
-  // The driver told of an error by its code, whatever it means. For the metrics alone; `code` is
-  // one of not many texts.
+  // The driver reported an error code, whatever it means for health. For the metrics alone; `code`
+  // has few different values.
   virtual void CountDriverError(const std::string& /*device*/, const std::string& /*code*/) {}
 };
 
@@ -45,29 +48,29 @@ class Backend {
   // No event comes after Stop has returned.
   virtual void Stop() = 0;
 
-  // All devices. One that cannot be read is a Device with a defect, never an error; an error means
-  // that the scan as a whole failed, and the last good list stays.
+  // All devices. An unreadable device is a Device with a defect, never an error. An error means
+  // that the whole scan failed; the last good list stays.
   virtual Result<std::vector<Device>> Scan() = 0;
-  // What CDI documents say of these devices, where their nodes and mounts are not all: files of the
-  // driver, what they are in the kernel. Looks at files, called after a good scan on its thread.
-  // Null, the default: there is no more to be said.
+  // What CDI documents say of these devices beyond their nodes and mounts, such as the driver's
+  // files. Called after each good scan, on its thread; may read files. Null, the default: nodes and
+  // mounts are all.
   virtual std::shared_ptr<const cdi::Parts> DescribeForCdi(const std::vector<Device>& devices);
 
-  // One look at one device.
+  // One check of one device. It reports what it sees; src/health decides.
   virtual Evidence Check(const Device& device) = 0;
-  // Whether whatever Check would find is told through the events by itself: Report, or RescanSoon,
-  // which brings a check of every device. Healthy devices are then looked at only now and then.
+  // Whether events report everything that Check would find: by Report, or by RescanSoon, after
+  // which every device is checked. Healthy devices are then checked rarely.
   virtual bool TellsByItself() const { return false; }
-  // Whether a check that times out is inconclusive, as where the driver serialises calls: the last
-  // verdict holds until it is stale.
+  // Whether a check that times out is inconclusive, for example because the driver serialises
+  // calls. The last verdict then holds until it is stale.
   virtual bool TimeoutIsInconclusive() const { return false; }
 
-  // Lets go of the vendor's library, so that a device can be reset or the driver replaced: scans
-  // fail as kReleased until TakeUp, after which everything is read anew. False, the default: this
-  // kind holds none. Both are called on the agent's loop, may be repeated, and wait for nothing.
+  // Release closes the vendor's library, so that a device can be reset or the driver replaced.
+  // Scans then fail as kReleased. TakeUp ends that, and everything is read again. False, the
+  // default: this kind has no library. Both may be repeated.
   virtual bool Release() { return false; }
   virtual void TakeUp() {}
-  // What still keeps a library open that was let go of, one each; empty: it is closed.
+  // What still holds the library open after Release, one text each. Empty: it is closed.
   virtual std::vector<std::string> HeldBy() const { return {}; }
 
   // Whether Reset is to be called before every container start; never changes.
@@ -76,8 +79,8 @@ class Backend {
   // repeatable. The default does nothing.
   virtual Status Reset(const Device& device);
 
-  // Makes devices ready around each grant (preparer.h); lives as long as the backend. Null, the
-  // default: nothing is to be done around grants. Never changes.
+  // Prepares devices around each grant (preparer.h). The backend owns it. Null, the default: this
+  // kind prepares nothing. Never changes.
   virtual Preparer* preparer() { return nullptr; }
 };
 

@@ -22,50 +22,51 @@ namespace tessera {
 class Backend;
 class Labeller;
 
-// A directory of the host that this process has elsewhere.
+// A directory of the host, and where this process sees it.
 struct HostTree {
-  std::string seen{};  // here; "": it is this process's own root
-  std::string host{};  // on the host, likewise
+  std::string seen{};  // the path here; "": this process's root
+  std::string host{};  // the path on the host; "": the host's root
   bool operator==(const HostTree&) const = default;
 };
 
-// What a backend may need of the agent. The loop outlives it.
+// What a backend may use of the agent. The loop outlives the backend.
 struct Surroundings {
   std::string state_dir;
   os::Root root;  // where /dev and /sys are looked up
   os::Loop& loop;
 };
 
-// What a kind may have besides devices: each is an interface of its own, which a kind implements or
-// does not. They are constants of its kind.cc; any thread.
+// Optional parts of a kind. Each is an interface that a kind implements or not. They are constants
+// of its kind.cc; any thread.
 
-// CDI documents that say more than the devices' own nodes and mounts: none is written before the
-// backend has described its devices (Backend::DescribeForCdi).
+// CDI documents that say more than nodes and mounts. No document is written before the backend has
+// described its devices (Backend::DescribeForCdi).
 class CdiDescriber {
  public:
-  // The kind of the CDI devices where resources go by CDI and none is configured. A literal.
+  // The CDI kind of resources that go by CDI and configure none. A string literal.
   virtual const char* CdiKind() const = 0;
-  // The directories of which the documents tell, one of which must be the host's for that.
+  // The directories that the documents name files of; never empty. At least one must be a directory
+  // of the host.
   virtual std::vector<std::string> Directories(const config::Resource& resource) const = 0;
-  // Where files that the documents name may be looked at.
+  // Where this process sees the files that the documents name.
   virtual HostTree TreeOf(const os::Root& root, const config::Resource& resource) const = 0;
 
  protected:
   ~CdiDescriber() = default;
 };
 
-// Families of resources (config/schema/family.h). The backend of a family finds what its resources
-// are made of: the source of each device is the resource that it belongs to.
+// Families of resources (config/schema/family.h). The backend of a family finds the devices of all
+// its resources: the source of each device is the resource that it belongs to.
 class FamilyFinder {
  public:
-  // Whether the family may have a resource of this profile, as it stands in a resource's name.
+  // Whether the family may have a resource of this profile, spelled as in a resource's name.
   virtual bool MayHave(const config::Resource& family, std::string_view profile) const = 0;
 
  protected:
   ~FamilyFinder() = default;
 };
 
-// Labels of the node, whether or not a resource is of the kind.
+// Labels of the node, also if no resource is of this kind.
 class LabelMaker {
  public:
   // Waits for nothing.
@@ -75,11 +76,11 @@ class LabelMaker {
   ~LabelMaker() = default;
 };
 
-// Something that the agent may not start without, where the configuration says so.
+// A condition without which the agent does not start, if the configuration demands it.
 class Requirement {
  public:
-  // An error ends the agent. Called once, before anything is served; may take some seconds. The
-  // caller keeps the value until the resource is served.
+  // Waits some seconds at most. An error ends the agent. Called once, before any resource is
+  // served. The caller keeps the value until the resource is served.
   virtual Result<std::shared_ptr<const void>> Meet(const config::Resource& resource,
                                                    const Surroundings& at) const = 0;
 
@@ -87,8 +88,8 @@ class Requirement {
   ~Requirement() = default;
 };
 
-// Parts of the node that the devices are of no use without, such as a module of the kernel: what is
-// missing is said when the agent starts, which serves the resource all the same.
+// Parts of the node that the devices need, such as a kernel module. The agent reports a missing one
+// at its start, and serves the resource anyway.
 class NodeUser {
  public:
   virtual std::vector<NodeNeed> NeedsOf(const config::Resource& resource) const = 0;
@@ -102,26 +103,27 @@ struct Kind {
   config::Key section;
   // Whether a section is of this kind (IsKind).
   bool (*is)(const config::KindConfig& kind);
-  // Fills in what was left out and has a default that depends on other keys, of whatever resource.
+  // Fills in keys that were left out, if their default depends on other keys, of any resource.
   // `index` is the resource's.
   void (*complete)(config::Config& config, size_t index);
-  // Reports what the table cannot express. `index` is the resource's; `path` is the section's.
+  // Reports mistakes that the table of keys cannot express. `index` is the resource's; `path` is
+  // the section's.
   void (*check)(const config::Config& config, size_t index, const std::string& path,
                 config::Findings& findings);
   // The backend of a resource of this kind.
   std::shared_ptr<Backend> (*make)(const config::Resource& resource, const Surroundings& at);
-  // Whether the container runtime reads the visible-devices variable: then all resources of the
-  // kind have the same one.
+  // Whether the container runtime reads the visible-devices variable. All resources of the kind
+  // then have the same variable.
   bool runtime_reads_variable = false;
-  // Whether an id names the same hardware whichever resource lists it: none is then offered while
+  // Whether an id names the same hardware in every resource. No device is then offered while
   // another resource may still have granted it.
   bool ids_are_of_hardware = false;
-  // Divisions that need the kind's help: a daemon, or a limiter in containers.
+  // Divisions that need the kind's help, such as a daemon or a limiter in containers.
   std::vector<Division> divisions{};
-  // Whether the backend of this resource has a preparer (preparer.h): then its grants need CDI.
-  // Null: none has. Where a backend differs, nothing of the resource is granted.
+  // Whether this resource's backend has a preparer (preparer.h); its grants then need CDI. Null: no
+  // resource's has. If a backend differs, no device of the resource is granted.
   bool (*prepares)(const config::Resource& resource) = nullptr;
-  // Null: the kind has none.
+  // The optional parts; null: the kind does not have it.
   const CdiDescriber* cdi = nullptr;
   const FamilyFinder* families = nullptr;
   const LabelMaker* labels = nullptr;
@@ -129,10 +131,10 @@ struct Kind {
   const NodeUser* node = nullptr;
 };
 
-// All that resources of a program may be of.
+// All kinds that a program knows.
 using Kinds = std::vector<Kind>;
 
-// Null of a configuration that nobody checked.
+// The kind of a resource. Null if the configuration was not checked.
 inline const Kind* KindOf(const config::Resource& resource) {
   return resource.kind.kind();
 }
@@ -146,7 +148,7 @@ bool IsKind(const config::KindConfig& kind) {
   return kind.As<T>() != nullptr;
 }
 
-// How a kind's section is chosen, and known again, by the struct that it is kept in.
+// How a kind's section is chosen and recognised, by the struct that holds its keys.
 template <class T>
 config::ChoiceField KindChoice() {
   return {[](config::Config& config, const config::At& at) {

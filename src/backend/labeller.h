@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind of device has to say of the node in Kubernetes labels.
+// What a kind of device says of the node, as Kubernetes labels. Owned by who made it (LabelMaker).
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@ namespace tessera {
 // By key: "nvidia.com/gpu.count" -> "8".
 using Labels = std::map<std::string, std::string>;
 
-// One thread at a time, any.
+// Called by one thread at a time, on any thread.
 class Labeller {
  public:
   virtual ~Labeller() = default;
-  // All labels of now. May take some seconds, or as long as a vendor's library takes to open. An
-  // error: nothing can be told now, and what was told before still is.
+  // All labels at present. May take some seconds, or as long as a vendor's library takes to open.
+  // After an error the former labels stay.
   virtual Result<Labels> Read() = 0;
-  // Those of a node that has none of the devices.
+  // The labels of a node without such devices.
   virtual Labels WithoutDevices() = 0;
 };
 

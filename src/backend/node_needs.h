@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the devices of a kind need of the node beside themselves. Any thread.
+// What a kind's devices need of the node besides themselves. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct NodeNeed {
   std::string advice;  // what a person does where it is missing
 };
 
-// Those that the node lacks, each with what to do. `handlers`: those of the container runtime;
-// none: nobody knows, and nothing is said of them.
+// The needs that the node lacks, each with advice. `handlers`: the container runtime's handlers;
+// nullopt: unknown, and no handler is reported.
 std::vector<Error> MissingOn(const os::Root& root,
                              const std::optional<std::set<std::string>>& handlers,
                              std::span<const NodeNeed> needs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sysfs says of a PCI function, and selectors by it: how a kind names families of its devices.
-// Nothing is cached; any thread; it reads files of the kernel.
+// What sysfs says of a PCI function, and selectors by it, with which a kind names families. Caches
+// nothing. Any thread; reads sysfs.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace tessera {
 
-// What is not known is empty.
+// Unknown members are empty.
 struct PciFunction {
   std::string vendor{};             // "15b3"
   std::string device{};             // "101e"
   std::string driver{};             // "mlx5_core"
-  std::string physical_function{};  // of a virtual one, its address: "0000:3b:00.0"
+  std::string physical_function{};  // of a virtual function: its parent, "0000:3b:00.0"
   std::string link_type{};          // of its network interface: "ether", "infiniband"
   bool operator==(const PciFunction&) const = default;
 };
 PciFunction ReadPciFunction(const os::Root& root, std::string_view address);
 
-// Of each list one must fit; an empty list fits all.
+// A function fits if it fits one entry of each list; an empty list fits all.
 struct PciSelector {
   std::vector<std::string> vendors{};
   std::vector<std::string> devices{};

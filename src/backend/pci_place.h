@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a device is on the PCI bus, as sysfs has it. Nothing is cached; any thread.
+// Where a device is on the PCI bus, by sysfs. Caches nothing. Any thread; reads sysfs.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// Fills in the PCI path and the IOMMU group of the function of this address, "0000:47:00.0". What
-// sysfs does not tell stays as it is.
+// Fills in the PCI path and the IOMMU group of the function at this address, "0000:47:00.0". What
+// sysfs does not have stays as it is.
 void ReadPciPlace(const os::Root& root, std::string_view address, DeviceTraits& traits);
 
 }  // namespace tessera

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work around a grant: what a kind does to devices before a container is made with them, and undoes
-// once its grant has ended. It binds a driver, cuts a partition, programs a card, writes a file. A
-// backend has a preparer or has none (Backend::preparer).
+// A preparer: the part of a backend that prepares devices around each grant, before the container
+// is made, and undoes that once the grant has ended. It binds a driver, cuts a partition, programs
+// a card, writes a file. A backend has one or none (Backend::preparer), and owns it.
 //
-// The grants of such a resource are bound late: Allocate answers with a name alone, and what was
-// prepared is said by the CDI document of that name. So they need CDI.
+// Grants of such a resource are bound late: Allocate answers with a name only, and the CDI document
+// of that name says what was prepared. So they need CDI.
 #pragma once
 
 #include <functional>
@@ -18,22 +18,22 @@
 
 namespace tessera {
 
-// What is prepared: the devices of one grant. Containers of a pod that have the same shares, as an
-// init container and the one after it, have it together.
+// What is to be prepared: the devices of one grant. Containers of a pod with the same shares, such
+// as an init container and the next one, share a grant's preparation.
 struct PrepareRequest {
-  std::string grant;  // its name, which is never used again
+  std::string grant;  // its name; no other grant ever has it
   std::string pod_uid;
   std::vector<std::string> share_ids;  // natural order
   std::vector<Device> devices;         // each once, in natural order of their ids
   Steady deadline{};
-  // Whether anybody waits for it: not after the deadline. Any thread may ask.
+  // Whether kubelet still waits; false after the deadline. Any thread.
   std::function<bool()> wanted{};
 };
 
-// What came of it. It is kept on the disk, and comes back when it is to be undone.
+// What was prepared. The journal keeps it, and Unprepare gets it back.
 struct Prepared {
-  cdi::Edits edits{};                // for its containers, besides those of the devices
-  std::vector<std::string> files{};  // that were made, on the host
+  cdi::Edits edits{};                // for its containers, besides the devices' own
+  std::vector<std::string> files{};  // made on the host
   bool operator==(const Prepared&) const = default;
 };
 
@@ -41,24 +41,23 @@ struct UnprepareRequest {
   std::string grant;
   std::string pod_uid;
   std::vector<std::string> share_ids;
-  std::vector<std::string> devices;  // their ids: they may not be there any more
-  // Empty where Prepare failed, or the agent ended meanwhile.
+  std::vector<std::string> devices;  // their ids; a device may be gone
+  // Empty if Prepare failed, or if the agent ended during it.
   Prepared prepared{};
 };
 
-// Calls come on workers, for several grants at once. No two come at once for grants that have a
-// share in common, or a device that is no longer divided as it was: what is prepared for one is
-// undone before it is prepared for another.
+// Calls come on workers, for several grants at once. Two grants with a share in common never run at
+// once: one is undone before the other is prepared. The same holds for two grants of a device whose
+// division has changed.
 class Preparer {
  public:
-  // Which one it is, in the journal: what one has prepared is undone by one of the same name, which
-  // may be of a later agent. A literal that never changes.
+  // The preparer's name in the journal. A later agent undoes a preparation by the preparer of the
+  // same name. A literal that never changes.
   virtual const char* name() const = 0;
-  // May take until the deadline. What comes later is undone, and the container is not made.
+  // May take until the deadline. A later result is undone, and the container is not made.
   virtual Result<Prepared> Prepare(const PrepareRequest& request) = 0;
-  // Undoes what was prepared for the grant, all or a part of it, or nothing. It is repeated until
-  // it comes off, and also after a restart or a reboot. It may come before Backend::Start and after
-  // Backend::Stop.
+  // Undoes a preparation, a part of one, or none. Repeated until it succeeds, also after a restart
+  // or a reboot. It may come before Backend::Start and after Backend::Stop.
   virtual Status Unprepare(const UnprepareRequest& request) = 0;
 
  protected:

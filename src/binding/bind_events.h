@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of containers: for whoever tells their scheduler and their people, and for
-// `tessera explain`. Who binds grants does not know who listens. Any thread; waits for nothing.
+// Notices of containers that were bound, refused or claimed, for the code that reports to
+// schedulers and people, and for `tessera explain`. The binders emit them without knowing the
+// listener. Part of BindContext. Any thread; blocks on no I/O of its own.
 #pragma once
 
 #include <functional>
@@ -17,17 +18,18 @@
 
 namespace tessera {
 
-// A container has what its pod asks for. The same one may be told of again, as after a restart.
+// A container is bound to what its pod asks for. The same container may be reported again, for
+// example after a restart.
 struct BoundContainer {
   std::string pod_uid;  // as kubelet knows it
   std::string container;
   std::string resource{};
   std::vector<Fraction> parts{};
-  std::string less{};     // what of it is less than it asks for, in words
-  PodPlacement fitted{};  // what its pod has of the resource, where no scheduler has chosen that
+  std::string less{};     // what is less than it asks for, in words
+  PodPlacement fitted{};  // its pod's placement, if no scheduler chose it
 };
 
-// A container was not given its devices.
+// A container did not get its devices.
 struct RefusedContainer {
   std::string pod_uid;
   std::string container;
@@ -43,23 +45,23 @@ class BindEvents {
     std::function<void(const RefusedContainer&)> refused{};
     std::function<void(const std::string& pod_uid)> claimed{};  // one of its containers
   };
-  // What was bound before, and may not have been told: told to each listener when it is set. Called
-  // by who sets either.
+  // Returns what was bound before, which may not have been reported. Each new listener gets it.
+  // Called on the thread that sets the listener or this.
   using Former = std::function<std::vector<BoundContainer>()>;
 
   // `pods` outlive it.
   explicit BindEvents(const PodCache& pods) : pods_(pods) {}
 
   void SetFormer(Former former);
-  // Null: nobody listens.
+  // Null: there is no listener.
   void SetListener(std::shared_ptr<const Listener> listener);
 
   void Bound(const BoundContainer& bound) const;
   void Refused(const RefusedContainer& refused) const;
-  // kubelet was answered for one of the pod's containers.
+  // kubelet got an answer for one of the pod's containers.
   void Claimed(const std::string& pod_uid) const;
 
-  // Refusals of any container are kept, with the pod's name.
+  // Keeps a refusal for `tessera explain`, with the pod's name if it is known.
   void RecordRefusal(RecordedRefusal refusal);
   void EndRefusals(const std::string& pod_uid, const std::string& container) {
     refusals_.MarkOver(pod_uid, container);

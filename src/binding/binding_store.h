@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What late grants were bound to at first, a file each below the state directory. Instances of the
-// agent share them: each file is written once. Any thread.
+// The binding records of late grants: the first binding of each, one file each below the state
+// directory. A file is written once. The files are the shared state: instances of the agent, and
+// several objects of this class, have them in common. Any thread; waits for disks.
 #pragma once
 
 #include <memory>
@@ -23,32 +24,32 @@ namespace tessera {
 
 struct BindingRecord {
   std::string resource;
-  std::string pod_uid;  // as kubelet knows it; NAMESPACE/NAME of one that was known by that alone
+  std::string pod_uid;  // as kubelet knows it; in old records NAMESPACE/NAME
   std::string container;
-  std::string directory;  // that its container writes in, on the host
+  std::string directory;  // on the host; the container writes in it
   std::vector<Fraction> parts;
-  bool controlled = true;  // by the library
-  // That it loads, on the host: what it shares with its pod's later containers is of this version.
-  // Empty: of an agent that did not record it.
+  bool controlled = true;  // the library is loaded
+  // The library that the container loads, on the host. Later containers of the pod share its
+  // region, so they use this version. Empty: recorded by an agent that did not know it.
   std::string library = {};
-  // Of all the pod's containers, where that was decided for the pod as a whole.
+  // The placement of all containers of the pod, if it was decided for the pod as a whole.
   PodPlacement placement = {};
-  bool fitted = false;                // that is what they ask for: no scheduler has chosen it
-  std::string gate = {};              // GateOf, on the host; empty: it has none
-  std::vector<std::string> ids = {};  // natural order; empty: of an agent that did not record them
+  bool fitted = false;                // no scheduler chose the placement: it was fitted in
+  std::string gate = {};              // GateOf, on the host; empty: no gate
+  std::vector<std::string> ids = {};  // share ids, natural order; empty in old records
   bool operator==(const BindingRecord&) const = default;
 };
 using BindingRecordPtr = std::shared_ptr<const BindingRecord>;
 std::string BindingRecordText(const BindingRecord& record);
-// kStateCorrupt when it is none.
+// kStateCorrupt if the text is no record.
 Result<BindingRecord> ReadBindingRecord(std::string_view text);
 
-// Whether the directory is one that was made for the container of the grant of this name alone.
+// Whether the record's directory belongs to this grant's container alone.
 bool IsOwnDirectory(const BindingRecord& record, const std::string& name);
 
-// The name of a new grant: 128 bits of the kernel's random numbers, in hexadecimal digits.
+// A new name of a grant: 128 bits of the kernel's random numbers, in hexadecimal digits.
 std::string NewGrantName();
-// What Allocate calls a grant, and nothing that leads anywhere else.
+// Whether Allocate can have made this name. Such a name is safe in a path.
 bool IsGrantName(std::string_view name);
 
 class BindingStore {
@@ -57,31 +58,31 @@ class BindingStore {
 
   using Names = std::set<std::string>;
 
-  // Null where the grant was never bound; an error where that is not known. `written`: those that
-  // are there, where that was looked up since the lock was taken; the others were never bound.
+  // The grant's record; null: it was never bound. An error if that is unknown. `written`: the names
+  // on disk, listed under the lock. Names missing there were never bound.
   Result<BindingRecordPtr> Find(const std::string& grant, const Names* written = nullptr);
-  // Held by one instance of the agent at a time, by who adds to what he has seen there.
-  // kStateLocked after a second.
+  // The lock for deciding and adding. One instance of the agent holds it at a time. kStateLocked
+  // after a second.
   Result<os::FileLock> Lock();
-  // A record that is on the disk, and not yet found there.
+  // A record that is written to disk, but not yet in its place.
   struct StagedRecord {
     std::string grant;
     BindingRecordPtr record;
     os::PreparedFile file;
   };
-  // By who has the lock, or is waited for by him.
+  // Writes a record. The caller holds the lock, or works for the thread that does.
   Result<StagedRecord> StageRecord(const std::string& grant, const BindingRecordPtr& record) const;
-  // Are found, and are on the disk when it returns, but for those that it says why they are not.
+  // Puts the records in their places, and syncs the directory. Returns a status for each.
   std::vector<Status> Add(std::span<StagedRecord> records);
   void Remove(const std::string& grant);
-  // Of all that are there, with and without a pod.
+  // The names of all records on disk.
   Result<Names> Grants() const;
-  // Those that this process has found or added, by grant: from memory.
+  // The records that this process has found or added, by grant. From memory.
   using Known = std::vector<std::pair<std::string, BindingRecordPtr>>;
   Known known() const;
-  // Whether another grant's container writes in the same directory.
+  // Whether another grant has the same container directory.
   bool IsShared(const std::string& directory, const std::string& grant);
-  // Whether there may be any.
+  // Whether any record may exist.
   bool any() const { return os::Exists(directory_); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one container has of what was decided for its pod. Pure; any thread.
+// One container's part of what was decided for its pod. Pure; any thread.
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 
 namespace tessera {
 
-// kGrantUnknown where a directory cannot be named after it.
+// The match of the pod's container `own`. kGrantUnknown if no directory can have its name.
 Result<FractionMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own,
                               const FractionRules& fractions);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container holds which late grant, by kubelet's checkpoint. Any thread; it waits for disks.
+// Which container holds which late grant, by kubelet's checkpoint. Any thread; waits for disks.
 #pragma once
 
 #include <map>
@@ -18,34 +18,34 @@
 
 namespace tessera {
 
-// What kubelet says that a container holds of a resource.
+// What a container holds of one resource, by kubelet's checkpoint.
 struct HeldGrant {
   std::string pod_uid;
   std::string container;
   std::string resource;
   std::vector<std::string> ids{};                // natural order
-  std::string name{};                            // of its grant; empty: it has none
-  std::optional<std::vector<Fraction>> parts{};  // that Allocate said it has
-  bool asked = false;                            // or that it has what its pod asks for
-  bool matched = false;                          // it was said whose it is (matched/)
-  std::string prepared{};  // the name of its grant where devices are prepared for that
-  Grant answer{};          // as kubelet keeps it; empty where it has no name
+  std::string name{};                            // of its grant; empty: not a late grant
+  std::optional<std::vector<Fraction>> parts{};  // what Allocate promised
+  bool asked = false;                            // Allocate promised what its pod asks for
+  bool matched = false;                          // Allocate named the container (src/matched)
+  std::string prepared{};                        // the grant's name, if devices are prepared for it
+  Grant answer{};  // Allocate's answer, as kubelet keeps it; empty without a name
 
-  // Whether what it is worth is said by its pod.
+  // Whether the pod says what the grant is worth.
   bool by_request() const { return !parts || matched; }
 };
 
-// Whether it is NAMESPACE/NAME and no UID: of records by agents that knew a pod by that alone.
+// Whether the text is NAMESPACE/NAME and no UID, as in records of old agents.
 bool IsPodName(std::string_view pod);
-// What is said of a container that has virtual GPUs of both resources.
+// The error for a container with virtual GPUs of two resources.
 tl::unexpected<Error> NotAlone(const std::string& container, const std::string& pod,
                                const std::string& resource, const std::string& other);
 
-// By what a plugin answered for these ids.
+// The holding by a plugin's answer for these ids.
 HeldGrant HeldBy(std::string pod_uid, std::string container, std::string resource,
                  std::vector<std::string> ids, Grant answer);
 
-// All of it at one time. Never changes; any thread.
+// All holdings at one state of the checkpoint. Immutable; any thread.
 class HeldGrants {
  public:
   using Matches = std::vector<const HeldGrant*>;
@@ -55,37 +55,37 @@ class HeldGrants {
   HeldGrants(const HeldGrants&) = delete;
   HeldGrants& operator=(const HeldGrants&) = delete;
 
-  // As they were given.
+  // All, in the order of the checkpoint.
   const std::vector<HeldGrant>& all() const { return all_; }
-  // Of the resource with exactly these ids, in any order: an init container and another one may
-  // both have them.
+  // The holdings of the resource with exactly these ids, in any order. An init container and
+  // another container may both have them.
   const Matches& WithIds(const std::string& resource, const std::vector<std::string>& ids) const;
   const Matches& OfPod(const std::string& uid) const;
 
  private:
   const std::vector<HeldGrant> all_;
-  std::map<std::string, Matches> by_ids_;  // by the resource and its ids
+  std::map<std::string, Matches> by_ids_;  // by resource and ids
   std::map<std::string, Matches> by_pod_;
 };
 using HeldGrantsPtr = std::shared_ptr<const HeldGrants>;
 
-// Whether the checkpoint was not read for its shape: a kubelet's that is newer than the agent.
+// Whether the checkpoint has an unknown shape, because kubelet is newer than the agent.
 bool IsOfUnknownShape(const Result<HeldGrantsPtr>& read);
 
-// The checkpoint on the disk.
+// kubelet's checkpoint on disk. Any thread.
 class CheckpointFile {
  public:
   explicit CheckpointFile(std::string path) : path_(std::move(path)) {}
 
-  // As it is now. Read once for all that kubelet has admitted by then: of many containers at once
-  // each would read it.
+  // Reads it, or returns the last result if the file is unchanged: many containers that start at
+  // once cause one read.
   Result<HeldGrantsPtr> Read();
 
  private:
   const std::string path_;
   Mutex mutex_;
-  std::optional<os::FileInfo> read_ TESSERA_GUARDED_BY(mutex_);  // of what is in held_
-  Result<HeldGrantsPtr> held_ TESSERA_GUARDED_BY(mutex_);  // or that it is of an unknown shape
+  std::optional<os::FileInfo> read_ TESSERA_GUARDED_BY(mutex_);  // the file that held_ is from
+  Result<HeldGrantsPtr> held_ TESSERA_GUARDED_BY(mutex_);        // or the error of an unknown shape
 };
 
 }  // namespace tessera

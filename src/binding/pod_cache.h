@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods of this node as the API server was last known to have them, one copy for all who bind
-// grants. Written on the API server's thread, read on any.
+// The pods of this node, as last reported by the API server: one copy for all code that binds
+// grants. Part of BindContext. Written on the API server's thread, read on any.
 #pragma once
 
 #include <chrono>
@@ -25,37 +25,36 @@ class PodCache {
  public:
   // Called once, on any thread.
   using Answer = std::function<void(const Result<PodPtr>&)>;
-  // Has the pod of this UID looked for, for so long and then once more in a list of all (as
-  // kube::NodePods::Await). Any thread; waits for nothing.
+  // Finds the pod of this UID: waits this long for the watch, then asks for one list (as
+  // kube::NodePods::Await). Any thread; does not block.
   using Lookup = std::function<void(const std::string& uid, Duration within, Answer answer)>;
 
-  // By the UID that kubelet knows it by, also of one that has ended; null where it is not known.
+  // The pod with the UID that kubelet knows, also if it has ended. Null: unknown.
   PodPtr Find(std::string_view uid) const;
-  // By NAMESPACE/NAME; no static pod's.
+  // The pod with this NAMESPACE/NAME; never a static pod.
   PodPtr FindNamed(std::string_view name) const;
-  // NAMESPACE/NAME for people, or the UID where that alone is known.
+  // NAMESPACE/NAME for people; the UID if the pod is unknown.
   std::string NameOf(const std::string& uid) const;
-  // Pending ones whose devices a scheduler has chosen. Where it gave them a phase, those that do
-  // not have them yet.
+  // Pending pods that a scheduler chose devices for. If the scheduler also wrote a phase, only
+  // those that have no devices yet.
   std::vector<PodPtr> PodsToAllocate() const;
-  // Those that have not been removed, by UID.
+  // All pods that were not removed, by UID.
   std::vector<PodPtr> AllPods() const;
-  // As Find, but one that is not known yet is waited for. kNotPlaced where no API server could say
-  // which pod it is, and why it cannot be had.
+  // As Find, but waits for an unknown pod. kNotPlaced if there is no API server to ask.
   void Await(const std::string& uid, Duration within, Answer answer);
 
-  // Grows with each change.
+  // Grows with each change of the pods.
   uint64_t version() const;
-  // Blocks until the version is another. False: not by then, or no API server tells of changes.
+  // Blocks until the version differs. False: it did not in time, or no API server reports changes.
   bool AwaitChange(uint64_t version, std::chrono::steady_clock::time_point until) const;
 
-  // How pods are looked for; null: there is no API server.
+  // Sets how unknown pods are found; null: there is no API server.
   void SetLookup(Lookup lookup);
   void Put(const kube::Pod& pod) { Put(std::make_shared<const kube::Pod>(pod)); }
   void Put(PodPtr pod);
   void Remove(const kube::Pod& pod);
-  // One that was taken has ended: what it had is free, while kubelet has its containers still. The
-  // last ones are known.
+  // A known pod has ended. Its devices are free, though kubelet may still have its containers. The
+  // cache remembers the last ended pods.
   void MarkEnded(const PodPtr& pod);
 
  private:
@@ -63,7 +62,7 @@ class PodCache {
   mutable ConditionVariable changed_;  // pods_
   Lookup lookup_ TESSERA_GUARDED_BY(mutex_);
   std::map<std::string, PodPtr, std::less<>> pods_ TESSERA_GUARDED_BY(mutex_);
-  std::deque<PodPtr> ended_ TESSERA_GUARDED_BY(mutex_);  // without what they say
+  std::deque<PodPtr> ended_ TESSERA_GUARDED_BY(mutex_);  // without their annotations and containers
   uint64_t version_ TESSERA_GUARDED_BY(mutex_) = 0;
 };
 

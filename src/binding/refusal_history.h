@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which containers were lately not given their devices, and why, for `tessera explain`. The same
-// cause of the same container counts. Bounded: the oldest goes first. Any thread.
+// The latest refusals of containers, for `tessera explain`. A repeated cause of one container is
+// counted. Bounded: the oldest goes first. Owned by BindEvents. Any thread.
 #pragma once
 
 #include <list>
@@ -14,15 +14,15 @@
 namespace tessera {
 
 struct RecordedRefusal {
-  std::string pod_uid{};  // as kubelet knows it; empty: kubelet had not said whose it is
-  std::string pod{};      // NAMESPACE/NAME; empty: nobody said it
+  std::string pod_uid{};  // as kubelet knows it; empty: unknown
+  std::string pod{};      // NAMESPACE/NAME; empty: unknown
   std::string container{};
   std::string resource{};
   Error error{};
   int count = 1;
   Wall first{};
   Wall last{};
-  bool over = false;  // the container has its devices since
+  bool over = false;  // the container has got its devices since
 };
 
 class RefusalHistory {
@@ -30,9 +30,9 @@ class RefusalHistory {
   static constexpr size_t kMost = 256;
   static constexpr size_t kLongestMessage = 1024;
 
-  // `refusal` has neither count nor times, and is not over.
+  // Adds a refusal; its count, times and `over` are not set.
   void Add(RecordedRefusal refusal, Wall now);
-  // The container has its devices.
+  // The container got its devices.
   void MarkOver(const std::string& pod_uid, const std::string& container);
   // The newest first.
   std::vector<RecordedRefusal> All() const;

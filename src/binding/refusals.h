@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the log of what was refused to kubelet, which tries again and again: once in half an hour a
-// cause. Any thread; waits for nothing.
+// Logs refusals. kubelet retries again and again, so each cause is logged once in half an hour.
+// Owned by the code that refuses. Any thread.
 #pragma once
 
 #include <string>
@@ -17,13 +17,13 @@ namespace tessera {
 class Refusals {
  public:
   static constexpr Duration kSpan{30 * 60'000};
-  // Beyond so many causes at a time one of each further reason is told.
+  // With more causes than this, each further reason is logged once.
   static constexpr size_t kCauses = 512;
 
   explicit Refusals(const Clock& clock = SystemClock()) : clock_(clock) {}
 
-  // A warning. `whose`: what makes causes of one reason two, such as the container, or the text
-  // where nobody knows the container.
+  // Logs a warning. `whose` tells causes of one reason apart: the container, or the text if the
+  // container is unknown.
   void LogRefusal(std::string_view message, const Error& error, const std::string& whose,
                   log::Fields fields);
 

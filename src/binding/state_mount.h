@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the agent cannot keep anything where no directory of the host is mounted. Any thread.
+// Why the agent cannot save its state, if no directory of the host is mounted. Any thread.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// The error of whoever wanted to write below the directory: kStateNotKept where this process is in
-// a pod and nothing is mounted there.
+// The error of a failed write below the directory: kStateNotKept if this process runs in a pod and
+// no mount is there, else `error`.
 Error AboutStateMount(Error error, const std::string& directory);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices have together. Pure; any thread.
+// What several devices have in total. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Capacity {
   bool operator==(const Capacity&) const = default;
 };
 
-// Of these devices, none of which is the parent of another. Memory that parts of one device share
-// counts once.
+// The total of these devices, none of which may be the parent of another. Memory that parts of one
+// parent share counts once.
 Capacity TotalOf(const DeviceList& devices);
 
 }  // namespace tessera

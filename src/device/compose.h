@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device made of one each of two sources, such as a GPU and the network card near it. Pure; any
-// thread.
+// Makes one device of two devices of two sources, such as a GPU and the network card near it. Pure;
+// any thread.
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@ namespace tessera {
 
 struct ComposedPart {
   const Device& device;
-  std::string variable{};  // that names it in a container; empty: none
+  std::string variable{};  // its variable in a container; empty: none
 };
 
-// The device of this name with all that a container needs of both. Both must say what hardware they
-// take (DeviceTraits::takes), for it takes that of both: while a container may have it neither part
-// is granted to another, nor it while one may have a part. Else it has a defect.
+// The device of this name, with all that a container needs of both parts. It takes the hardware of
+// both (DeviceTraits::takes). So while a container may have the device, neither part is granted;
+// and while a container may have a part, the device is not. A part that does not say what it takes
+// gives the device a defect.
 Device Compose(const DeviceKey& key, const ComposedPart& a, const ComposedPart& b);
 
 }  // namespace tessera

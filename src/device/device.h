@@ -31,7 +31,7 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
-// What connects a device to another.
+// How near a device is to another.
 struct Link {
   std::string peer;      // the other's id
   int points = 0;        // how close they are; the more, the closer
@@ -46,13 +46,13 @@ struct Device {
   std::string visible_as;       // its name in the resource's visible-devices variable; never empty
   std::vector<int> numa_nodes;  // ascending; empty: unknown or near to all
   std::vector<Link> links;      // in natural order of the peers; empty: nothing is known
-  int order = 0;                // its place among its source's in what containers see; then its id
-  int64_t memory = 0;           // MiB; 0: not known, or of no use
+  int order = 0;                // containers see the devices of a source by this, then by id
+  int64_t memory = 0;           // MiB; 0: unknown or unused
   std::string parent;           // what it is a part of, e.g. a GPU's id; empty: it is whole
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;
   TraitsOf traits;
-  std::optional<Error> defect;  // set: it is there but cannot be read, and is never offered healthy
+  std::optional<Error> defect;  // set: it is there and cannot be read; never offered healthy
   bool present = true;          // false: it vanished while it may be in use (kept, Unhealthy)
 
   bool operator==(const Device&) const = default;

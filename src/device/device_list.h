@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices in a row, each held once however many lists it is in: copying a list copies references.
-// It reads like a std::vector<Device> that cannot be changed but at its end. Any thread may read.
+// A list of devices that shares them with other lists: copying a list copies references. It reads
+// like a std::vector<Device> whose elements never change. Several threads may read one list; one
+// thread at a time may change it, while no other reads.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +62,7 @@ class DeviceList {
   const Device& back() const { return *items_.back(); }
   Iterator begin() const { return Iterator(items_.data()); }
   Iterator end() const { return Iterator(items_.data() + items_.size()); }
-  // The device itself, for another list.
+  // The reference, to put the device into another list.
   const DevicePtr& Shared(size_t i) const { return items_[i]; }
 
   // Puts the devices into DeviceKeyLess order; of several with one key, the first stays.
@@ -79,7 +80,7 @@ class DeviceList {
   }
   void push_back(DevicePtr device) { items_.push_back(std::move(device)); }
 
-  // The same devices in the same order; those that are shared are not looked into.
+  // The same devices in the same order. A device that both lists share is not compared.
   bool operator==(const DeviceList& other) const {
     if (size() != other.size()) return false;
     for (size_t i = 0; i < size(); ++i) {

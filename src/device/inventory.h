@@ -25,17 +25,18 @@ struct Inventory {
 
 using InventoryPtr = std::shared_ptr<const Inventory>;
 
-// What came of one scan of one source.
+// The result of merging one scan of one source.
 struct Merged {
   InventoryPtr inventory;           // the one given, when nothing changed
   std::vector<DeviceKey> vanished;  // no longer listed; kept as not present
   std::vector<DeviceKey> removed;   // left the inventory
 };
 
-// The next inventory after `source` listed `scanned`. Devices of other sources stay as they are. A
-// device of this source that is missing from the scan stays with present=false, so that it is seen
-// to be out before it is gone, and leaves with a later scan, once `in_use` says that nobody can
-// hold it. Two scanned devices with one id: the first counts, and carries a defect that says so.
+// The inventory after a scan of `source` found `scanned`.
+// - Devices of other sources stay as they are.
+// - A device of this source that the scan misses stays with present=false, so that its fall is
+//   published. A later scan lets it leave, once `in_use` says that no container can hold it.
+// - If two scanned devices have one id, the first stays, with a defect.
 Merged Merge(const InventoryPtr& before, std::string_view source, std::vector<Device> scanned,
              const std::function<bool(const DeviceKey&)>& in_use);
 

@@ -10,15 +10,15 @@
 
 namespace tessera {
 
-// Points of a Link, by the nearest part of the bus that two functions share:
+// The points of a Link, by the nearest part of the bus that both functions are below:
 //   60 a slot   50 a switch   40 a port of the root complex   30 the root complex   0 none
-// 0 where a path is empty.
+// 0 if a path is empty.
 int PciPoints(std::string_view a, std::string_view b);
 
-// So many of those that are near to one device are told of, the nearest.
+// The most links of one device: those to its nearest devices.
 inline constexpr size_t kMostPciLinks = 16;
 
-// What is near to each device on the bus, of whatever sources, in the order of the devices.
+// The links of each device, in the order of the devices. They cross sources.
 std::vector<std::vector<Link>> PciLinks(const DeviceList& devices);
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only some kinds know of their devices. There may be 60,000 devices with none of it: each
-// then costs one empty shared_ptr. Plain data; any thread.
+// Traits: properties that only some kinds give their devices. A node may have 60,000 devices
+// without traits; each then costs one null pointer. Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,38 @@
 
 namespace tessera {
 
-// By name.
+// Values by name.
 using DeviceVariables = std::map<std::string, std::string>;
-// One more value of a container's variable, behind a comma. Several may be empty, and each has its
-// place.
+// Appends a value to a container's variable, behind a comma. An empty value keeps its place.
 void JoinVariable(const std::string& name, const std::string& value, DeviceVariables& joined);
 
 struct DeviceTraits {
-  // Its way on the PCI bus, the root complex first: "pci0000:40/0000:40:01.0/0000:47:00.0"; empty:
-  // not known, or it is on none.
+  // The path on the PCI bus, the root complex first: "pci0000:40/0000:40:01.0/0000:47:00.0". Empty:
+  // unknown, or not on the bus.
   std::string pci_path{};
   std::optional<int> iommu_group{};
-  // Besides the visible-devices variable. By environment a container's has the values of all its
-  // devices in their order (JoinVariable); a CDI document has NAME_ID of each.
+  // Variables besides the visible-devices variable. By environment a container gets the values of
+  // all its devices, in their order (JoinVariable). A CDI document has NAME_ID of each device.
   DeviceVariables variables{};
-  // What it has besides memory, by names of its kind: {"cores", 24}.
+  // Capacities besides memory, by names of the kind: {"cores", 24}.
   std::map<std::string, int64_t> capacities{};
-  // Its memory is that of its parent, of which other parts of that have the same.
+  // The memory is the parent's, and the parent's other parts share it.
   bool shares_memory = false;
-  // So many of its shares can be had now, where that is less than its resource divides it into:
-  // what is granted stays, and the device is no sicker for it.
+  // How many shares can be had at present, if fewer than the resource divides the device into.
+  // Granted shares stay, and the device's health does not change.
   std::optional<int> shares{};
-  // Hardware that it has to itself, by names that all sources give it alike: while a container may
-  // have the device, none is given another that takes any of it.
+  // Hardware that only one container may have at a time, by names that all sources use. While a
+  // container may have this device, no device that takes any of it is granted.
   std::vector<std::string> takes{};
-  // Devices of its source with the same one go together: a container is given all of them, or none.
+  // Devices of one source with the same bundle go together: a container gets all of them or none.
   std::string bundle{};
-  // Devices of other sources that it is made of (compose.h): it is out while one of them is.
+  // The devices of other sources that this one is made of (compose.h). It is out while one of them
+  // is.
   std::vector<DeviceKey> parts{};
   bool operator==(const DeviceTraits&) const = default;
 };
 
-// A device's traits: read like a pointer that is never null, compared by what they are.
+// A device's traits: reads like a pointer that is never null, and compares by value.
 class TraitsOf {
  public:
   TraitsOf() = default;
@@ -63,7 +63,7 @@ class TraitsOf {
   bool operator==(const TraitsOf& other) const { return body_ == other.body_ || **this == *other; }
 
  private:
-  std::shared_ptr<const DeviceTraits> body_;  // null: there are none
+  std::shared_ptr<const DeviceTraits> body_;  // null: no traits
 };
 
 }  // namespace tessera

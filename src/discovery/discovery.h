@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovers the devices of one resource and looks after them: its backend's scans, checks and
-// reports, on threads of its own, so that calls into its hardware that hang starve no other
-// resource. What comes of them is handed on (DiscoveryEvents). One thread: the loop's.
+// Discovers the devices of one resource: runs its backend's scans and checks on threads of its own,
+// and takes the backend's reports. A call that hangs delays no other resource. Results go to
+// DiscoveryEvents. Owned by ServedResource. One thread, the loop's, except where a function says
+// otherwise.
 #pragma once
 
 #include <memory>
@@ -25,11 +26,11 @@ namespace tessera {
 class DiscoveryEvents {
  public:
   virtual ~DiscoveryEvents() = default;
-  // A scan ended; the discovery may be destroyed within.
+  // A scan ended. The callee may destroy the discovery.
   virtual void ScanEnded(Result<Scanner::ScanResult> found) = 0;
   // Checks of devices ended.
   virtual void ChecksEnded(const std::vector<Observation>& observations) = 0;
-  // The backend tells of a device by itself.
+  // The backend reported a device outside of a check.
   virtual void DeviceReported(const Observation& observation) = 0;
   virtual void DriverErrorReported(const std::string& device, const std::string& code) = 0;
 };
@@ -42,28 +43,29 @@ class Discovery : public BackendEvents {
   Discovery(const Discovery&) = delete;
   Discovery& operator=(const Discovery&) = delete;
 
-  // A backend for this resource, which is not started yet; a former one is stopped.
+  // Makes the backend of this resource, not started yet. Stops the former one.
   void Make(const config::Config& config, const config::Resource& resource);
-  // Starts it. The first scan begins at once; devices are checked from when they are set.
+  // Starts the backend. The first scan begins at once; checks begin with CheckDevices.
   void Start();
   void SetParameters(const config::Config& config);
-  // Checks these from now on, beginning at once; none while the vendor's library is let go of.
+  // Sets the devices to check; the first sweep begins at once. While the vendor's library is
+  // released, none is checked.
   void CheckDevices(DeviceList devices);
   void CheckSoon() { prober_->SweepSoon(); }
   void ScanSoon() { scanner_->ScanSoon(); }
 
-  // By order the backend is to let go of the vendor's library, for this reason; nothing: to take it
-  // up again. Before Start, too. True when it did either.
+  // Makes the backend release the vendor's library, for this reason, or take it up again (nullopt).
+  // May be called before Start. True if the backend did either.
   bool SetReleased(std::optional<Error> order);
-  // Why nothing is known of its devices, if its backend was told to let go of the vendor's library.
+  // The reason for the release, while the backend has released the vendor's library.
   const std::optional<Error>& released() const { return released_; }
 
   Backend& backend() const { return *backend_; }
   const std::shared_ptr<Backend>& shared_backend() const { return backend_; }
   bool scanning() const { return scanner_->scanning(); }
-  // A scan of this backend has found its devices.
+  // Whether a scan of this backend has succeeded.
   bool scanned() const { return scanned_; }
-  // What its last good scan says for CDI documents, if anything.
+  // What the last good scan says for CDI documents; null: no more than the devices.
   const std::shared_ptr<const cdi::Parts>& cdi() const { return cdi_; }
   // Why the backend did not start, if so.
   const std::optional<Error>& start_error() const { return start_error_; }
@@ -85,16 +87,17 @@ class Discovery : public BackendEvents {
   std::string resource_;
   Prober::Parameters parameters_;
   std::shared_ptr<Backend> backend_;
-  // A check that finds no thread is no check: its device becomes stale.
+  // Runs scans and checks. A check that gets no thread does not happen, and its device becomes
+  // stale.
   std::shared_ptr<os::Workers> hardware_;
-  std::unique_ptr<Scanner> scanner_;  // none: not started
+  std::unique_ptr<Scanner> scanner_;  // null: not started
   std::unique_ptr<Prober> prober_;
-  std::optional<Error> release_order_;  // whether the backend follows it or not
-  std::optional<Error> released_;       // and if it does
+  std::optional<Error> release_order_;  // the order, whether or not the backend has a library
+  std::optional<Error> released_;       // the order that the backend followed
   std::optional<Error> start_error_;
   std::optional<Error> scan_error_;
   std::shared_ptr<const cdi::Parts> cdi_;
-  bool scanned_ = false;  // known devices are shown to be there by a scan alone
+  bool scanned_ = false;  // only a scan shows that a known device is there
   os::Mailbox<Discovery> mailbox_;
 };
 

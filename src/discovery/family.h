@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configured family of resources (config/schema/family.h) while it is served: looks for the
-// resources that it is made of now, by scans of a backend of its own. One thread: the loop's.
+// A configured family of resources (config/schema/family.h) while it is served. It finds the names
+// of its resources by scans of a backend of its own. Owned by the agent's set of resources. One
+// thread, the loop's, except where a function says otherwise.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@ namespace tessera {
 
 class Family : public BackendEvents {
  public:
-  // The first scan begins at once; `looked` is called after each.
+  // The first scan begins at once; `looked` is called after each, on the loop.
   Family(os::Loop& loop, const config::Config& config, const config::Resource& resource,
          bool released, std::function<void()> looked);
   ~Family() override;
@@ -34,16 +35,16 @@ class Family : public BackendEvents {
   // Why the last scan failed, if so.
   const std::optional<Error>& error() const { return error_; }
   const Backend& backend() const { return *backend_; }
-  // Its backend was told to let go of the vendor's library, and has one.
+  // Whether its backend has released the vendor's library.
   bool released() const { return released_; }
-  // Looked for at least once, whatever came of it.
+  // Whether one scan has ended, well or not.
   bool looked() const { return members_ || error_; }
 
-  // Its backend is to let go of the vendor's library, or to take it up again.
+  // Makes its backend release the vendor's library, or take it up again.
   void SetReleased(bool released);
 
   void RescanSoon() override;                                     // any thread
-  void Report(const DeviceKey& key, Evidence evidence) override;  // what its resources hear as well
+  void Report(const DeviceKey& key, Evidence evidence) override;  // ignored
 
  private:
   void Scanned(const Result<Scanner::ScanResult>& found);
@@ -51,7 +52,7 @@ class Family : public BackendEvents {
   const config::Resource resource_;
   const std::function<void()> looked_;
   const std::shared_ptr<Backend> backend_;
-  os::Workers workers_;  // of its own, as those of a ServedResource
+  os::Workers workers_;  // its own, as Discovery has
   std::optional<std::set<std::string>> members_;
   std::optional<Error> error_;
   bool released_ = false;

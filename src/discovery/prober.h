@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the devices of one source again and again, off the loop. A sweep goes through them one
-// after the other on a worker; a device whose check takes longer than the time limit is left behind
-// on that worker and reported as not answering, and a new sweep goes on with the next device. So a
-// hung device costs one thread and nobody's answer.
-// One thread (the loop's), apart from the sweeps it starts.
+// Checks the devices of one source repeatedly, off the loop. A sweep checks them one after the
+// other on a worker. If a check takes longer than the time limit, the device is reported as not
+// answering; its worker stays with it, and a new sweep continues with the next device. So a hanging
+// device costs one thread, and no other device's answer. Owned by Discovery. One thread: the
+// loop's. Only the sweeps run on workers.
 #pragma once
 
 #include <functional>
@@ -23,28 +23,28 @@ namespace tessera {
 
 class Prober {
  public:
-  // While so many checks hang, no other device is checked.
+  // With this many hanging checks, no other device is checked.
   static constexpr size_t kMostHanging = 8;
 
   struct Parameters {
     Duration interval{5'000};  // from the end of one sweep to the next
-    Duration resting{30'000};  // the same where all is well and the backend tells by itself
+    Duration resting{30'000};  // the same if all devices are good and Backend::TellsByItself
     Duration timeout{2'000};   // of one device's check
   };
-  // What sweeps observed; called on the loop's thread.
+  // Gets what sweeps observed; called on the loop's thread.
   using Sink = std::function<void(const std::vector<Observation>&)>;
 
   Prober(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend,
          Parameters parameters, Sink sink);
   ~Prober();
 
-  // Checks these devices from now on, beginning at once.
+  // Sets the devices to check; the first sweep begins at once.
   void SetDevices(DeviceList devices);
   void SetParameters(Parameters parameters) {
     parameters_ = parameters;
     SweepSoon();
   }
-  // Something is to be learned from the next sweep: it comes after `interval` at the latest.
+  // Asks for the next sweep within `interval`.
   void SweepSoon();
 
  private:
@@ -64,9 +64,9 @@ class Prober {
   Sink sink_;
   DeviceList devices_;
   std::set<DeviceKey, DeviceKeyLess> hanging_;
-  std::shared_ptr<Sweep> sweep_;  // the one under way
+  std::shared_ptr<Sweep> sweep_;  // the running one; null: none
   bool again_ = false;            // the devices changed during it
-  bool soon_ = false;             // the next one is not to wait for longer than `interval`
+  bool soon_ = false;             // the next sweep comes within `interval`
   Steady sweep_began_{};
   os::Alarm next_;
   os::Loop::Handle watch_;

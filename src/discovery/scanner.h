@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has one source's backend look for its devices, off the loop: at once, when something was plugged,
-// and every minute, on the beat (os/alarm.h); after a failure sooner, less and less so. One scan at
-// a time; a scan that hangs costs one thread. One thread: the loop's.
+// Runs the scans of one backend, off the loop: at once, after hot-plug, and every minute on the
+// beat (os/alarm.h). After a failure the next scan comes sooner, with growing pauses. One scan runs
+// at a time; a scan that hangs costs one thread. Owned by Discovery or Family. One thread: the
+// loop's.
 #pragma once
 
 #include <functional>
@@ -21,23 +22,23 @@ class Scanner {
  public:
   struct ScanResult {
     std::vector<Device> devices{};
-    std::shared_ptr<const cdi::Parts> cdi{};  // what their kind says for CDI documents, if anything
+    std::shared_ptr<const cdi::Parts> cdi{};  // as Backend::DescribeForCdi; null: no more
   };
-  // What a scan found, or why it failed as a whole; called on the loop's thread. It may destroy the
-  // scanner.
+  // Gets what a scan found, or why it failed as a whole; called on the loop's thread. The callee
+  // may destroy the scanner.
   using Sink = std::function<void(Result<ScanResult>)>;
-  // After scans that failed as a whole.
+  // The pauses after scans that failed as a whole.
   static constexpr Backoff kRetries{Duration(1'000), Duration(10'000)};
 
   // The first scan begins at once.
   Scanner(os::Loop& loop, os::Workers& workers, std::shared_ptr<Backend> backend, Sink sink,
           Backoff retries = kRetries);
 
-  // Another scan soon: several such wishes make one scan, and wishes that never end do not put it
-  // off.
+  // Asks for another scan soon. Several requests make one scan, and repeated requests do not delay
+  // it.
   void ScanSoon();
   bool scanning() const { return scanning_; }
-  // How long after the last scan the next one comes by itself if that failed; zero: it went well.
+  // The pause before the next scan if the last one failed; zero: it succeeded.
   Duration retry() const { return retries_.pause(); }
 
  private:
@@ -48,7 +49,7 @@ class Scanner {
   const std::shared_ptr<Backend> backend_;
   const Sink sink_;
   bool scanning_ = false;
-  bool again_ = false;  // asked for while one was under way
+  bool again_ = false;  // asked for while one was running
   Backoff retries_;
   os::Alarm next_;
   os::Mailbox<Scanner> mailbox_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the configured resources pods ask for in sizes of their own. Pure; any thread.
+// The configured resources that pods ask for in sizes of their own. Pure; any thread.
 #pragma once
 
 #include <set>
@@ -10,9 +10,10 @@
 
 namespace tessera {
 
-// The resource that counts the GPUs, and those of memory and cores that go with it.
+// The names that count GPUs, and the names of memory and cores that go with them.
 std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resources);
-// Of those, what counts the GPUs where it has to be known whose grants are when they are made.
+// Of these, the names that count GPUs and need a match in Allocate, because the runtime reads no
+// CDI.
 std::set<std::string> ResourcesToMatch(std::span<const config::Resource> resources);
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all who bind grants share of the node's pods. Shared: it outlives the agent's parts, for
-// kubelet's calls and the API server's thread may still be in it. Any thread.
+// What all binders share of the node's pods: the pods, the notices and the claims. A shared_ptr: it
+// outlives the agent's parts, because kubelet's calls and the API server's thread may still use it.
+// Any thread.
 #pragma once
 
 #include "binding/bind_events.h"
@@ -14,7 +15,7 @@ struct BindContext {
   BindEvents events{pods};
   MatchedGrants claims{pods, events};
 
-  // A pod is no longer this node's.
+  // The pod is no longer on this node.
   void Remove(const kube::Pod& pod) {
     pods.Remove(pod);
     claims.Forget(pod.KubeletUid());

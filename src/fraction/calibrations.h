@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moments in which one container's kernel is measured while nothing else runs on the GPU
-// (limiter/time/calibration.h): the container asks in its region, all containers of the GPU are
-// held, and once nothing of theirs runs it may launch. They are held for at most a fiftieth of the
-// time, whoever asks. If the agent ends in the midst of it, the words that it wrote run out by
-// themselves. One thread.
+// Calibrations: moments in which one container's kernel is measured while no other work runs on the
+// GPU (limiter/time/calibration.h). The container asks in its region. All containers of the GPU are
+// held; once none of their work runs, it may launch. Holding takes at most a fiftieth of the time,
+// whoever asks. If the agent ends in the middle, the words it wrote expire. Owned by GrantTimes.
+// One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ namespace tessera {
 
 class Calibrations {
  public:
-  // A container of a GPU. The region outlives the call.
+  // A container on a GPU. The region outlives the call.
   struct Container {
     std::string grant;
     const FollowedRegion* region;
     size_t place;
-    bool is_active = true;    // it had something of the GPU lately
-    bool is_measured = true;  // its processes say what they have running
+    bool is_active = true;    // it used the GPU recently
+    bool is_measured = true;  // it was charged recently: its region says what runs
   };
   using Gpus = std::map<std::string, std::vector<Container>>;  // by UUID
 
-  // Looks what each GPU's containers ask for, and goes on with what has begun. How long until the
-  // next time. `now`: ns of the monotonic clock.
+  // Reads the requests of each GPU's containers, and continues what has begun. Returns the time
+  // until the next call. `now`: ns of the monotonic clock.
   Duration Step(uint64_t now, const Gpus& gpus);
 
-  // Containers of some GPU are held.
+  // Whether the containers of any GPU are held.
   bool is_busy() const { return is_busy_; }
 
   static constexpr Duration kIdle{100};
@@ -42,15 +42,15 @@ class Calibrations {
   enum class Phase { kNone, kDraining, kAlone };
   struct Gpu {
     Phase phase = Phase::kNone;
-    std::string grant;   // whose kernel is measured
-    uint64_t takes = 0;  // ns: a run of it beside others
-    uint64_t began = 0;  // ns of the monotonic clock, as what follows
+    std::string grant;   // of the container with the measured kernel
+    uint64_t takes = 0;  // ns: a run of the kernel next to others
+    uint64_t began = 0;  // ns of the monotonic clock, like those below
     uint64_t from = 0;
     uint64_t until = 0;
-    uint64_t next = 0;   // not before then
-    int64_t credit = 0;  // ns for which containers may be held, by then:
+    uint64_t next = 0;   // no calibration before then
+    int64_t credit = 0;  // ns for which containers may be held, at credit_at
     uint64_t credit_at = 0;
-    std::map<std::string, uint64_t> measured;  // when each container last was
+    std::map<std::string, uint64_t> measured;  // by grant: when its kernel was last measured
   };
   static void Begin(Gpu& gpu, const std::vector<Container>& containers, uint64_t now);
   static void Drain(Gpu& gpu, const std::vector<Container>& containers, uint64_t now);

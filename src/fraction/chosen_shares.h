@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which shares kubelet is to take for a container whose GPUs a scheduler has chosen already.
-// kubelet does not say which container it is: only where all that it may be have the same GPUs, is
-// there an answer. What a container gets is bound later in any case (grant_binder.h); that
-// kubelet's shares are of the same GPUs makes the view of its monitoring the true one. Pure; any
-// thread.
+// Which shares kubelet should take for a container whose GPUs a scheduler has chosen. kubelet does
+// not name the container, so there is an answer only if all candidates have the same GPUs. The
+// grant is bound later in any case (grant_binder.h). Shares of the right GPUs make kubelet's own
+// view correct. Pure; any thread.
 #pragma once
 
 #include <span>
@@ -16,8 +15,7 @@
 
 namespace tessera {
 
-// As Choose; empty where the pods that wait for their devices do not agree, or not enough of those
-// shares are available.
+// As Choose. Empty if the waiting pods do not agree, or too few of those shares are available.
 std::vector<std::string> ChosenShares(std::span<const PodPtr> waiting, const Offer& offer,
                                       const FractionRules& fractions, const Preference& preference);
 

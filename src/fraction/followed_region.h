@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's region (limiter/contract.h), read and written in place while the container runs.
-// Nothing is mapped: the container may make it shorter at any time. Any one thread at a time.
+// A container's region (limiter/contract.h), read and written in place while the container runs. It
+// is not mapped, because the container may truncate it at any time. Owned by GrantTimes. One thread
+// at a time.
 #pragma once
 
 #include <unistd.h>
@@ -16,16 +17,16 @@
 
 namespace tessera {
 
-// The region that a thread reads or writes, for who watches whether it waits there. A container may
-// hold it up: while a write of its own is at a file, the kernel lets nobody else write it, and on
-// some file systems read it. Any thread.
+// Says which region a thread is at, for the thread that watches whether it is stuck there. A
+// container can block it: while the container writes a file, the kernel lets no other process write
+// it, and on some file systems read it. Shared by both threads. Any thread.
 class RegionVisits {
  public:
-  // Before each. False: the thread is to touch none any more.
+  // Called before each access. False: the thread must touch no more regions.
   bool EnterRegion(const std::string& path);
-  // It is at none by now.
+  // The thread has left the region.
   void LeaveRegion();
-  // Where it is; empty: at none.
+  // The region that the thread is at; empty: none.
   std::string CurrentRegion() const;
   void Stop();
 
@@ -37,14 +38,14 @@ class RegionVisits {
 
 class FollowedRegion {
  public:
-  // By its one name in a directory that the container writes in: nothing outside of it is opened.
-  // Not valid() if it is not there, or not as this agent makes them. Who opens it is seen at it,
-  // where anybody looks.
+  // Opens a region by its name in a directory that the container writes in; follows no link out of
+  // it. Not valid() if it is missing, or is not as this agent makes regions. `visits`, if any, gets
+  // each access.
   static FollowedRegion Open(const std::string& directory, const std::string& name,
                              std::shared_ptr<RegionVisits> visits = nullptr);
 
   bool valid() const { return file_.valid(); }
-  // Nobody but this process has the file, and it takes more of the disk than a region.
+  // Whether the file has no name any more, and takes more disk than two regions.
   bool IsWaste() const;
   template <class T>
   bool Read(size_t offset, T& value) const {

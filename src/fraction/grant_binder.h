@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds late grants (grant/fraction.h) to their containers: when kubelet is about to make one, its
-// checkpoint says which container holds the ids and what the grant is called, and what that
-// container may use is written. What a grant was bound to at first is recorded in the state
-// directory, and holds for as long as the pod does, whatever the configuration says by then.
+// The grant binder: binds late grants (grant/fraction.h) to their containers. When kubelet is about
+// to make a container, its checkpoint says which container holds the ids, and the grant's name. The
+// binder decides what the container may use, records that in the state directory, and writes its
+// files and CDI document, in this order. The first binding holds for the pod's life, whatever the
+// configuration becomes. Each step can be repeated after a crash (docs/explain/grants.md).
 //
-// Shared by all resources, and by the instances of the agent on the node: a grant's files are its
-// own. Any thread; it waits for disks.
+// Made by GrantKeeper, shared with the allocators of all resources. Instances of the agent on the
+// node share the files; BindingStore::Lock orders them. Any thread; waits for disks.
 #pragma once
 
 #include <atomic>
@@ -42,8 +43,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
  public:
   using Pods = Placer::Pods;
 
-  // `device_plugins`: kubelet's directory of that name. `versions`: kubelet's and the agent's, for
-  // people, where one does not know what the other writes.
+  // `device_plugins`: kubelet's directory of that name. `versions`: the text with kubelet's and the
+  // agent's version, for the error of an unknown checkpoint.
   GrantBinder(const std::string& device_plugins, const std::string& state_dir, os::Root root,
               std::shared_ptr<BindContext> context, std::shared_ptr<GrantInbox> inbox,
               const Clock& clock = SystemClock(), std::function<std::string()> versions = {})
@@ -56,62 +57,68 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
         clock_(clock),
         refusals_(clock) {}
 
-  // Whether kubelet's checkpoint is of a shape that nobody here knows, as of the last look at it.
-  // Until a newer agent is here no container is made; what is bound stays as it is.
+  // Whether the last read checkpoint had a shape that this agent does not know. Until a newer agent
+  // runs, no container is made, and what is bound stays.
   bool IsShapeUnknown() const { return shape_unknown_; }
-  // The UID of a pod that has to be known before these ids can be bound, and is not among `known`;
-  // empty: none.
+  // The UID of a pod that Bind needs for these ids and `known` lacks; empty: none.
   Result<std::string> PodToKnow(const Binding& binding, const std::vector<std::string>& ids,
                                 const Pods& known);
 
-  // All grants of the resource that have exactly these ids (HeldGrants::WithIds). Those of a plugin
-  // that was here before have no name, and are as they are. kGrantUnknown where kubelet knows of
-  // none, kNoRoom where grants of former sizes leave too little of a device, kNotEnforced without
-  // the library, kNotPlaced, kBadDecision and kBadSize as ReadPlacement and FitPlacement,
-  // kStateLocked where another instance keeps granting, and why the devices cannot be used; the
-  // container is then not to be made, and the log is told. What `binding` refers to lives until
-  // `done`, which is called by a thread of its own or this one.
+  // Binds all grants of the resource with exactly these ids (HeldGrants::WithIds). Grants without a
+  // name are of another plugin and stay as they are.
+  //
+  // An error means that the container must not be made; it is logged, and kubelet retries:
+  // - kGrantUnknown: kubelet's checkpoint has no such grant;
+  // - kNoRoom: other grants leave too little of a device;
+  // - kNotEnforced: the library is missing;
+  // - kNotPlaced, kBadDecision, kBadSize: as ReadPlacement and FitPlacement;
+  // - kStateLocked: another instance keeps the lock;
+  // - others: why the devices cannot be used.
+  //
+  // What `binding` refers to must live until `done`, which runs on this thread or a worker.
   void Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& known,
             std::function<void(Status)> done);
-  // Tells the ledger what was bound before this process began, and follows its compute time.
+  // After a start: gives the ledger what was bound before this process, and follows its compute
+  // time.
   void TellLedger();
-  // Tells the claims for whom kubelet has asked by now, another agent as well.
+  // Gives the claims the containers that kubelet has asked for, also from another agent.
   void TellClaims() { (void)ReadCheckpoint(); }
-  // The containers that were bound to what their pods ask for, for who tells their scheduler.
+  // The containers bound to what their pods ask for, for the code that reports to schedulers.
   std::vector<BoundContainer> FormerContainers();
-  // The grants that were bound, as far as this process knows them: waits for no disk.
+  // The records that this process knows. From memory.
   BindingStore::Known KnownGrants() const { return store_.known(); }
-  // Whether there may be anything left of any grant.
+  // Whether any grant may have left files.
   bool AnyBound() const { return store_.any(); }
-  // Whether a container was lately not made for want of room: who holds it may have ended without
-  // kubelet having written so.
+  // Whether a container was recently refused for lack of room. Its holders may have ended without
+  // kubelet's checkpoint saying so yet.
   bool AnyLacksCapacity() const;
-  // Removes what is left of grants that kubelet has forgotten, below these CDI directories as well,
-  // what former ones have left in `containers`, which have the directories of containers, and
-  // documents that no runtime needs any more.
+  // Removes the files of grants that kubelet has forgotten, their documents in these CDI
+  // directories, and documents that no runtime needs any more. `containers`: the parents of
+  // container directories, where earlier agents may have left some.
   void RemoveForgotten(const std::set<std::string>& cdi_dirs,
                        const std::set<std::string>& containers = {});
-  // The same of all grants, whether kubelet knows them or not: once no agent runs any more.
+  // The same for all grants, known to kubelet or not. Only once no agent runs any more.
   Status RemoveAll(const std::set<std::string>& cdi_dirs,
                    const std::set<std::string>& containers = {});
-  // Cuts back what containers have written into theirs; nothing: another thread is at it.
+  // Cuts back container directories that are over a bound. nullopt: no look, because too many
+  // threads are at one.
   std::optional<GrantSpace::SpaceReport> LookAtSpace(const std::set<std::string>& containers = {});
-  // Directories of ended containers that could not be removed.
+  // How many directories of ended containers could not be removed.
   size_t stuck() const { return leftovers_.stuck(); }
 
  private:
-  // A container that is about to be made, and what became of its grants.
+  // One container that is about to be made, with its grants.
   struct BindRequest {
     const Binding binding;
     const std::vector<std::string> ids;
     const Pods known;
     const std::function<void(Status)> done{};
-    Status found{};  // that kubelet says which container it is
+    Status found{};  // error: kubelet does not say which container it is
     HeldGrantsPtr held{};
     HeldGrants::Matches some{};
     bool is_new = false;
-    Status shared{};  // that the files of all containers are there
-    // Up to the first that is refused.
+    Status shared{};  // error: the shared directories and files are missing
+    // Decisions, up to the first refusal.
     struct DecidedGrant {
       const HeldGrant* held;
       Result<Placer::Decision> decided;
@@ -123,7 +130,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   using Requests = std::span<const std::unique_ptr<BindRequest>>;
   struct Batch {
     std::vector<std::unique_ptr<BindRequest>> requests;
-    std::optional<os::FileLock> alone;  // until all records are there
+    std::optional<os::FileLock> alone;  // held until all records are in their places
   };
   void RunBatch();
   void StageRecords(BindRequest& request) const;
@@ -131,7 +138,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   static Result<HeldGrants::Matches> FindGrants(const Result<HeldGrantsPtr>& held,
                                                 const Binding& binding,
                                                 const std::vector<std::string>& ids);
-  // One thread at a time, as what follows.
+  // These run on one thread at a time: the one that has set deciding_.
   void DecideAll(Requests requests, std::optional<os::FileLock>& alone);
   void StartBatch(HeldGrantsPtr held, const BindingStore::Names* written);
   Status LockRecords(std::optional<os::FileLock>& alone,
@@ -141,7 +148,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
                     const BindingStore::Names* written = nullptr);
   void DecideFor(BindRequest& request);
   void AddRecords(Requests requests);
-  // Any thread again.
+  // These run on any thread.
   Status FinishRequest(const BindRequest& request);
   Status FinishGrant(const BindRequest& request, const BindRequest::DecidedGrant& one);
   std::string NameIn(const BindRequest& request, const std::string& uid) const;
@@ -154,11 +161,11 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
 
   Result<HeldGrantsPtr> ReadCheckpoint();
   void NoteShape(const Result<HeldGrantsPtr>& read);
-  // The grants that kubelet knows.
+  // The names of the grants in kubelet's checkpoint.
   Result<std::set<std::string>> LiveGrants();
   void ForgetEnded(const std::set<std::string>& cdi_dirs);
   Status ForgetGrant(const std::string& name, const std::set<std::string>& cdi_dirs);
-  // Whose pods are known to have ended, though kubelet's checkpoint may have them still.
+  // Grants whose pods have ended, though kubelet's checkpoint may still have them.
   std::set<std::string> EndedGrants() const;
   std::set<std::string> ContainersOf(const std::set<std::string>& configured);
 
@@ -166,7 +173,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   std::atomic<bool> shape_unknown_ = false;
   CheckpointFile checkpoint_;
   Mutex told_mutex_;
-  HeldGrantsPtr told_ TESSERA_GUARDED_BY(told_mutex_);  // to the claims
+  HeldGrantsPtr told_ TESSERA_GUARDED_BY(told_mutex_);  // the checkpoint that the claims last got
   BindingStore store_;
   GrantTimesThread times_;
   const os::Root root_;
@@ -174,10 +181,10 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   const std::shared_ptr<GrantInbox> inbox_;
   const Clock& clock_;
   Refusals refusals_;
-  // Grants are decided in batches, a batch by what kubelet's checkpoint says then: what there is
-  // room for is granted once. Of many containers at once a batch has all that wait, so that the
-  // instances' lock and the disk are waited for once.
-  Placer placer_;  // by whom has set deciding_
+  // Grants are decided in batches. A batch has all containers that wait, and uses one state of
+  // kubelet's checkpoint, so that room is granted once. The instances' lock and the disk are waited
+  // for once a batch.
+  Placer placer_;  // used by the thread that has set deciding_
   Mutex batch_mutex_;
   std::vector<std::unique_ptr<BindRequest>> waiting_ TESSERA_GUARDED_BY(batch_mutex_);
   bool deciding_ TESSERA_GUARDED_BY(batch_mutex_) = false;
@@ -190,7 +197,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
       TESSERA_GUARDED_BY(containers_mutex_);  // as RemoveForgotten has them
   Leftovers leftovers_{clock_};
   GrantSpace space_{store_, root_};
-  // As many as wait for a disk at once. Whoever waits for another agent holds none.
+  // As many threads as wait for a disk at once. A request that waits for another agent holds none.
   os::Workers workers_{64};
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the CDI documents of grants go. A runtime needs a container's document until it has made the
-// container, and PreStart writes it anew before the container is made again; but a runtime parses
-// all documents whenever one comes or goes. So a document stays for five minutes. Owned by the
-// binder. Any thread.
+// Decides when CDI documents of grants are removed. A runtime needs a container's document until it
+// has made the container; PreStart writes it again before the container is made again. But a
+// runtime parses all documents at every change. So a document stays for five minutes. Owned by
+// GrantBinder. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,23 @@ class GrantDocuments {
   // `clock` outlives it.
   explicit GrantDocuments(const Clock& clock) : clock_(clock) {}
 
-  // To be called before the document is written or is found to be still right.
+  // Call it before the document is written, or found unchanged.
   void Renew(const std::string& path);
-  // Removes it once it is old. `over`: no container is made from it any more. One that another
-  // instance has written is as old as this one's first sight of it.
+  // Removes the document once it is old, or at once if `over`: no container is made from it any
+  // more. The age of another instance's document counts from the first look at it.
   void Sweep(const std::string& path, bool over);
   void Remove(const std::string& path);
 
  private:
   struct Sight {
     Steady since{};
-    // The file's number and its time, ns; none: not looked at since Renew.
+    // Inode and time in ns; nullopt: no look since Renew.
     std::optional<std::pair<uint64_t, int64_t>> written{};
   };
 
   const Clock& clock_;
   Mutex mutex_;
-  std::map<std::string, Sight> sights_ TESSERA_GUARDED_BY(mutex_);  // of files that are there
+  std::map<std::string, Sight> sights_ TESSERA_GUARDED_BY(mutex_);  // by path, of existing files
 };
 
 }  // namespace tessera

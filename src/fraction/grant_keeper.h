@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the node keeps of grants that were bound late, apart from the resources they are of: the
-// binder of this kubelet, what containers write into their directories, and what is left of grants
-// that kubelet has forgotten. Files are looked at by workers. Owned by the agent. One thread: the
-// loop's.
+// Keeps the node's late grants, independent of resources: makes the binder for this kubelet, bounds
+// what containers write, and removes what forgotten grants left. Workers look at files. Owned by
+// the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -39,27 +38,27 @@ class GrantKeeper {
   };
   explicit GrantKeeper(Surroundings at);
 
-  // Binds for this kubelet from now on; grants of before are known.
+  // Makes the binder for this kubelet. Earlier grants are known.
   void Open(const config::Config& config, const kubelet::Directories& directories);
   // Another configuration.
   void Apply(const config::Config& config);
-  const std::shared_ptr<GrantBinder>& binder() const { return binder_; }  // none before Open
+  const std::shared_ptr<GrantBinder>& binder() const { return binder_; }  // null before Open
 
-  // kubelet asks this agent from now on: whom it has asked another one for is read.
+  // kubelet has begun to ask this agent: reads whom it asked another agent for.
   void KubeletCame();
-  // Kubelet's checkpoint may be another by now: what is left of late grants that it has forgotten
-  // is removed, and versions of the limiting library that none of them names.
+  // kubelet's checkpoint may have changed: removes what late grants left that it has forgotten, and
+  // versions of the library that no grant names.
   void RemoveForgotten();
   // Looks at what containers have written into their directories, now and every minute.
   void LookAtSpace();
 
-  // Whether kubelet's checkpoint was of an unknown shape when it was last looked at for grants.
+  // As GrantBinder::IsShapeUnknown.
   bool IsCheckpointUnknown() const { return binder_ != nullptr && binder_->IsShapeUnknown(); }
-  // Those that were bound, as far as this process knows them.
+  // The records that this process knows.
   BindingStore::Known Grants() const {
     return binder_ != nullptr ? binder_->KnownGrants() : BindingStore::Known();
   }
-  // As counted when that was last looked for.
+  // The last count.
   GrantedByResource Granted() const {
     return tally_ != nullptr ? tally_->last() : GrantedByResource();
   }
@@ -74,9 +73,9 @@ class GrantKeeper {
   std::shared_ptr<GrantBinder> binder_;
   std::shared_ptr<OldLibraries> old_libraries_;
   std::shared_ptr<GrantTally> tally_;
-  std::map<std::string, Steady> told_of_space_;  // when it was last told of this grant
+  std::map<std::string, Steady> told_of_space_;  // by grant: when it was last reported
   Steady looked_at_space_{};
-  os::Alarm space_;  // while kubelet is silent
+  os::Alarm space_;  // rings while kubelet is silent
   os::Mailbox<GrantKeeper> mailbox_;
 };
 

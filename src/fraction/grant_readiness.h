@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this node can make a resource's virtual GPUs ready, known before a pod comes: the
-// limiting library is there, and its directories can be used. The log and the metrics are told of
-// what changes. Owned by the served resource. One thread: the loop's.
+// Whether this node can make a resource's virtual GPUs, known before a pod comes: the library
+// exists, and its directories can be used. Changes go to the log and the metrics. Owned by
+// ServedResource. One thread: the loop's.
 #pragma once
 
 #include <optional>
@@ -23,9 +23,9 @@ class GrantReadiness {
     std::optional<Error> obstacle{};  // why none can be granted
     bool other_library = false;       // `resource` names another file as the library now
   };
-  // Looks at the node's files; a library that a rule finds is found anew.
+  // Checks the node's files. If a rule finds the library, it is searched again.
   Findings CheckFiles(config::Resource& resource, const os::Root& root);
-  // The obstacle that was last found; the text names the resource.
+  // The last obstacle. The text names the resource.
   const std::optional<Error>& trouble() const { return trouble_; }
 
  private:
@@ -33,8 +33,8 @@ class GrantReadiness {
   void WarnOfMounts(const config::Resource& resource, const os::Root& root);
 
   http::Metrics& metrics_;
-  std::optional<Error> trouble_;         // as the log was told of it
-  std::optional<MissingFlags> missing_;  // likewise
+  std::optional<Error> trouble_;         // as last logged
+  std::optional<MissingFlags> missing_;  // as last logged
 };
 
 }  // namespace tessera

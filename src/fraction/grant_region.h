@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The region that the processes of a container share (limiter/contract.h), made before the first of
-// them starts: so that nobody else can fill it in, and there is something to be read from the first
-// second. Any thread; waits for disks.
+// The region that a container's processes share (limiter/contract.h). The agent makes it before the
+// first process starts: no other process can fill it in, and it can be read from the first second.
+// Stateless. Any thread; waits for disks.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 
 namespace tessera {
 
-// Puts it into the container's directory, complete, where nothing of its name is; what is there is
-// the container's. Nothing where the enforcer says that the library makes its own.
+// Puts a complete region into the container's directory, unless something has its name; that is the
+// container's. Does nothing if the library makes its own (Enforcer::OwnsRegion).
 Status MakeRegion(const os::Root& root, const FractionRules& fractions, const std::string& name,
                   const BindingRecord& record);
 

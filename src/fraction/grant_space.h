@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers take of the node's disk by the directories that the agent gives them: kubelet
-// does not count it. A region is all that belongs there; of more than kMost, all but the regions
-// is removed. Any thread; it waits for disks.
+// Bounds the disk that containers take in the directories that the agent gives them, which kubelet
+// does not count. Only regions belong there: if a directory is over a bound, all other files are
+// removed. Owned by GrantBinder. Any thread; waits for disks.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,25 @@ struct SpaceUse {
   static constexpr uint64_t kMost = uint64_t{16} << 20;  // bytes
   static constexpr size_t kMostFiles = 10'000;
   static constexpr int kDeepest = 8;       // directories in one another
-  static constexpr Duration kLook{2'000};  // at one directory
-  static constexpr Duration kCut{5'000};   // the same
+  static constexpr Duration kLook{2'000};  // time for one directory
+  static constexpr Duration kCut{5'000};   // time for cutting one back
 
-  uint64_t bytes = 0;  // of the disk, at least; with the directory's own
-  // What was too much, and what was done; nothing where it was not.
+  uint64_t bytes = 0;  // of disk, at least, including the directory's own
+  // What was over a bound, and what was done; nullopt: within bounds.
   std::optional<std::string> cut{};
 };
-// `regions`: the names of the files that are kept, at their own size.
+// Looks at a directory, and cuts it back if it is over a bound. `regions`: the files to keep, at
+// their own size.
 SpaceUse TrimDirectory(const std::string& directory, const std::set<std::string>& regions);
 
-// Several threads may look at once: a container that writes one file for long, or lists its
-// directory slowly, holds up who cuts that one back. The others' are taken up by the next look.
+// Several threads may look at once. A container that writes one file for long, or lists its
+// directory slowly, delays the thread that cuts that directory back. Other directories get the next
+// look.
 class GrantSpace {
  public:
-  // After it, the other directories wait for the next look.
+  // After this time the remaining directories wait for the next look.
   static constexpr Duration kWhole{10'000};
-  // Directories that hold up a thread each. With so many, there is no look.
+  // The most directories that may each hold up a thread. At this number no look begins.
   static constexpr size_t kMostHeld = 16;
 
   struct Cut {
@@ -55,12 +57,12 @@ class GrantSpace {
   // Both outlive it.
   GrantSpace(BindingStore& records, const os::Root& root) : store_(records), root_(root) {}
 
-  // At the directories of all grants but those that another thread is at, and at what was put aside
-  // (leftovers.h) in these. Nothing where kMostHeld threads are at it.
+  // Looks at the directories of all grants, except those where another thread is, and at what was
+  // put aside (leftovers.h) in `containers`. nullopt: kMostHeld threads are held up.
   std::optional<SpaceReport> CheckDirectories(const std::set<std::string>& containers);
 
  private:
-  // The regions of each directory that a container writes in, and one of its grants.
+  // A directory that a container writes in: its regions, and one of its grants.
   struct ContainerDirectory {
     std::set<std::string> regions;
     std::string grant;
@@ -75,10 +77,10 @@ class GrantSpace {
 
   BindingStore& store_;
   const os::Root& root_;
-  Mutex mutex_;  // of what follows; nobody waits for a disk with it
+  Mutex mutex_;  // of what follows; never held while waiting for a disk
   std::map<std::string, uint64_t> bytes_ TESSERA_GUARDED_BY(mutex_);  // by directory
-  std::set<std::string> looked_at_ TESSERA_GUARDED_BY(mutex_);        // at this moment
-  std::string next_ TESSERA_GUARDED_BY(mutex_);                       // directory to begin with
+  std::set<std::string> looked_at_ TESSERA_GUARDED_BY(mutex_);        // by a thread, at this moment
+  std::string next_ TESSERA_GUARDED_BY(mutex_);                       // the directory to begin with
 };
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was granted of each GPU by late grants, counted as whoever grants one more counts it, for
-// people and their dashboards. Any thread.
+// Counts what late grants take of each GPU, by the same rules as granting, for people and their
+// dashboards. Owned by GrantKeeper. Any thread.
 #pragma once
 
 #include <map>
@@ -18,8 +18,8 @@
 namespace tessera {
 
 struct Granted {
-  int containers = 0;       // that are bound, init containers included
-  UsageByDevice by_device;  // what their pods take of each GPU as long as they live
+  int containers = 0;       // bound containers, init containers included
+  UsageByDevice by_device;  // what their pods take of each GPU while they live
   bool operator==(const Granted&) const = default;
 };
 using GrantedByResource = std::map<std::string, Granted>;
@@ -31,8 +31,8 @@ class GrantTally {
              std::shared_ptr<const BindContext> context)
       : checkpoint_(std::move(checkpoint)), store_(state_dir), context_(std::move(context)) {}
 
-  // Counts anew those that kubelet knows; waits for disks. Where kubelet's checkpoint cannot be
-  // read, what was counted last stays.
+  // Counts the grants that kubelet knows; waits for disks. If the checkpoint is unreadable, the
+  // last count stays.
   void Count();
   GrantedByResource last() const;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of grants (grant_times.h) on a thread of their own, which there is from the first grant
-// on. Nobody waits for that one: a container that writes its region for long holds up whoever else
-// does. Another thread looks kLooks times in a row, kLook apart, whether it waits at a region.
-// Where it does for kMost of them, the region that it waited at the most is left out, for kLeftOut
-// at first and twice as long each time, and a new thread takes its place for the others. So a
-// container costs the others two seconds in ten, and soon nothing. Any thread.
+// Runs GrantTimes on a thread of its own, from the first grant on. A container that writes its
+// region for long blocks that thread, so no other thread waits for it. A second thread looks kLooks
+// times in a row, kLook apart, whether the first is stuck at a region. If it is in kMost of them,
+// the region that it was stuck at most is left out: for kLeftOut at first, then twice as long each
+// time. A new thread continues with the other regions. So a container delays the others for two
+// seconds in ten, and soon not at all. Owned by GrantBinder. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -34,17 +34,17 @@ class GrantTimesThread {
 
   explicit GrantTimesThread(Duration look = kLook, Duration left_out = kLeftOut);
   ~GrantTimesThread();
-  // As GrantTimes has them.
+  // As the functions of GrantTimes; carried out later by the thread.
   void Add(const std::string& grant, const std::string& directory, const std::string& file,
            const std::vector<std::string>& devices);
   void Remove(const std::string& grant);
 
  private:
   using Order = std::function<void(GrantTimes&)>;
-  // What one thread does, which owns it, until it is over. Under the state's mutex.
+  // The state of one thread, which owns it until it is over. Guarded by the State's mutex.
   struct Worker {
     const std::shared_ptr<RegionVisits> visits = std::make_shared<RegionVisits>();
-    std::vector<Order> orders;  // that it has not followed yet
+    std::vector<Order> orders;  // not carried out yet
     pid_t thread = 0;
     bool is_begun = false;
     bool is_over = false;
@@ -54,10 +54,10 @@ class GrantTimesThread {
     std::string file;
     std::vector<std::string> devices;
     std::optional<Steady> left_out_until{};
-    Duration left_out{};           // the last time
-    std::weak_ptr<Worker> held{};  // by this one: its thread, until it comes back
+    Duration left_out{};           // how long it was left out last
+    std::weak_ptr<Worker> held{};  // the thread that is stuck at it, until that returns
   };
-  // Shared with the threads, which may wait for a disk when this object ends.
+  // Shared with the threads, which may wait for a disk after this object has ended.
   struct State {
     Mutex mutex;
     ConditionVariable changed;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why no virtual GPU can be granted on this node, as far as that is to be known before a pod comes:
-// what containers are to find of the limiting library is not there, or would not be the agent's.
-// Any thread; waits for disks.
+// Why this node can grant no virtual GPU, known before a pod comes: the limiting library or its
+// directories are missing, or could be another user's. Stateless. Any thread; waits for disks.
 #pragma once
 
 #include <optional>
@@ -13,12 +12,13 @@
 
 namespace tessera {
 
-// kPermission where others than root and the agent's user could change, or put something else in
-// the place of, what is at this path of the host or lies above it. A group that may write there
-// counts at the path itself alone. What is not there yet is nobody's.
+// kPermission if another user than root and the agent's could change or replace the file at this
+// host path, or a directory above it. A writing group counts only at the path itself. A missing
+// path is trusted.
 Status CheckTrusted(const os::Root& root, const std::string& path);
 
-// kNotEnforced without the library, and why its directories cannot be used (MakeSharedFiles).
+// kNotEnforced if the library is missing; else why its directories cannot be used
+// (MakeSharedFiles).
 Status CheckGrants(const os::Root& root, const FractionRules& fractions);
 
 struct MissingFlags {
@@ -26,8 +26,8 @@ struct MissingFlags {
   std::string flags;  // "nosuid,nodev,noexec"
   bool operator==(const MissingFlags&) const = default;
 };
-// The first directory that containers write in whose file system lacks flags, where no CDI document
-// says them of the mounts.
+// The first directory that containers write in whose file system lacks mount flags. It matters
+// without CDI only: CDI documents set the flags on the mounts.
 std::optional<MissingFlags> MissingMountFlags(const os::Root& root, const FractionRules& fractions);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was granted of each device by late grants, as metrics. Any thread.
+// What late grants take of each device, as metrics. Any thread.
 #pragma once
 
 #include "fraction/grant_tally.h"
@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// Of the resource's devices as they are now; those that have gone are shown no more, as all are
-// where its shares are no fractions.
+// Sets the metrics of the resource's present devices, and removes those of devices that have gone.
+// If its shares are no fractions, removes all.
 void SetGranted(const Granted& granted, const Offer& offer, const Rendering& rendering,
                 http::Metrics& metrics);
 

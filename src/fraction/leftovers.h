@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers that have ended left on the node. A grant's directory is put aside first, by
-// another name beside the others, so that nothing of the grant waits for its removal: a million
-// files take a while, and what another user has locked up may stay. What stays is tried again, ever
-// less often; the next agent finds it by its name. Any thread; it waits for disks.
+// What ended containers left on the node. A grant's directory is renamed first, beside the others,
+// so that no step of the grant waits for its removal: a million files take long, and what another
+// user locked may stay. Removal is retried, with growing pauses; the next agent finds the directory
+// by its name. Owned by GrantBinder. Any thread; waits for disks.
 #pragma once
 
 #include <atomic>
@@ -26,13 +26,13 @@ class Leftovers {
 
   explicit Leftovers(const Clock& clock) : clock_(clock) {}
 
-  // Gives a directory, or what a container has put in its place, a name of which no grant knows.
-  // Nothing there is fine.
+  // Renames a directory, or what a container put in its place, to a name of no grant. Succeeds if
+  // the path is missing.
   static Status PutAside(const std::string& path);
-  // Removes what was put aside in these directories, as far as it is due. One thread at a time: who
-  // comes meanwhile goes without.
+  // Removes what was put aside in these directories, as far as it is due. One thread at a time: a
+  // second one returns at once.
   void Remove(const std::set<std::string>& directories);
-  // All of it; why the first of what stays does.
+  // Removes all of it; the error of the first that stays.
   static Status RemoveAll(const std::set<std::string>& directories);
   // How many could not be removed.
   size_t stuck() const { return stuck_; }
@@ -47,10 +47,10 @@ class Leftovers {
   const Clock& clock_;
   std::atomic<size_t> stuck_ = 0;
   Mutex mutex_;
-  std::map<std::string, Attempt> attempts_ TESSERA_GUARDED_BY(mutex_);  // that failed, by path
+  std::map<std::string, Attempt> attempts_ TESSERA_GUARDED_BY(mutex_);  // failed attempts, by path
 };
 
-// The directories in which those lie that containers write in, of all resources with virtual GPUs.
+// The parents of container directories, of all resources with virtual GPUs.
 std::set<std::string> ContainersDirectories(const config::Config& config);
 
 // The paths of what was put aside in these directories.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limiting library of virtual GPUs where the agent brings it: it is put into the directory that
-// containers' mounts are of, under a name of its contents, so that no other version ever takes the
-// place of one that a container has loaded. Containers that run keep the version they began with,
-// and new grants name the newest.
+// The limiting library of virtual GPUs, if the agent installs it. Its file is named after its
+// contents, in the directory that containers' mounts come from, so no version ever replaces one
+// that a container has loaded. Running containers keep their version; new grants name the newest.
 #pragma once
 
 #include <map>
@@ -18,37 +17,37 @@
 
 namespace tessera {
 
-// Puts the library at `source`, as this process sees it, into the directory, unless it is there.
-// Returns its path on the host. kNotFound, kNotEnforced for what no loader takes. Any thread.
+// Installs the library at `source`, a path of this process, into the directory, unless it is there.
+// Returns its path on the host. kNotFound; kNotEnforced if no loader takes it. Any thread.
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
                                    const std::string& directory);
 
-// Whether the library there, a path on the host, is Tessera's own: no other has its mark.
+// Whether the library at this host path is Tessera's own, by its mark.
 bool IsOwnLibrary(const os::Root& root, const std::string& library);
 
-// The library of HAMi's plugin in the directory, by that plugin's rule: "libvgpu.so.vVERSION" of
-// the highest version, else "libvgpu.so", which is the answer where there is none, too. Never one
-// of Tessera's under a name with a version. `known`: what was found before, which is not read
-// again.
+// The library of HAMi's plugin in the directory, by that plugin's rule: "libvgpu.so.vVERSION" with
+// the highest version, else "libvgpu.so", also if that is missing. Never one of Tessera's under a
+// name with a version. `known`: the last result, which is not read again.
 std::string FindLibrary(const os::Root& root, const std::string& directory,
                         const std::string& known = {});
-// kNotEnforced where it is not there, with what lies beside it.
+// kNotEnforced if it is missing, with what lies beside it.
 Status CheckLibrary(const os::Root& root, const FractionRules& fractions);
-// The library that this node is to have by that rule is another one by now, and that is named from
+// Searches the library by that rule. True if it is another one now, which `fractions` names from
 // here on.
 bool FindLibraryAnew(const os::Root& root, FractionRules& fractions);
 
-// Of all resources that have one to be installed; their grants name what was. What could not be is
-// logged, and named by no grant: those are refused until another configuration or start.
+// Installs the libraries of all resources that have one to install; their grants name the result. A
+// failure is logged, and the resource's grants are refused until another configuration or start.
 void InstallLibraries(config::Config& config);
 
 // Removes all versions that were installed into the directories of these resources.
 Status RemoveLibraries(const config::Config& config);
 
-// Removes versions that were installed here and that nothing names any more. Any thread.
+// Removes installed versions that no grant names any more. Owned by GrantKeeper. Any thread.
 class OldLibraries {
  public:
-  // After so long: an agent that goes while another one comes may yet grant of its own version.
+  // How long a version stays without a name: an agent that is being replaced may still grant its
+  // own version.
   static constexpr Duration kUnnamed{600'000};
 
   // `checkpoint`: kubelet's file.
@@ -59,11 +58,11 @@ class OldLibraries {
         root_(std::move(root)),
         clock_(clock) {}
 
-  // Below the directories of these, whose libraries are the newest, by path on the host.
+  // Looks in the directories of these newest libraries, which stay. Paths are the host's.
   void Remove(const std::map<std::string, std::set<std::string>>& newest_by_directory);
 
  private:
-  // What grants name, of kubelet's checkpoint and of our own records.
+  // The libraries that grants name, in kubelet's checkpoint and in the binding records.
   Result<std::set<std::string>> Named();
 
   const std::string checkpoint_;

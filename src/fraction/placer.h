@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what a container gets by its late grant (grant/fraction.h): what Allocate promised it, or
-// what its pod asks for and its scheduler chose, as far as there is room beside what others hold.
-// A batch has one state of all that: what was decided in it counts for what is decided after. No
-// I/O: the batch begins with what is held, recorded and known of pods. Owned by GrantBinder; one
-// thread at a time.
+// Decides what a container gets by its late grant (grant/fraction.h): what Allocate promised, or
+// what its pod asks for and its scheduler chose, as far as other holders leave room. A batch begins
+// with what is held, recorded and known of pods; each decision in it counts for the next. No I/O.
+// Owned by GrantBinder. One thread at a time.
 #pragma once
 
 #include <map>
@@ -25,40 +24,39 @@
 
 namespace tessera {
 
-// By what a resource's grants are bound at a time.
+// The terms by which a resource's grants are bound at one moment.
 struct Binding {
   const Offer& offer;
   const Rendering& rendering;
   std::string cdi_dir;  // as the agent sees it
-  // As for CdiDocument. None as long as no scan of this process has found them: no document is
-  // written then, for it would lack the driver, and let the pod's own variables name any GPU.
+  // As for CdiDocument. Null until a scan of this process has found the devices. No document is
+  // written then: it would lack the driver, and the pod's own variables could name any GPU.
   const cdi::Parts* described = nullptr;
 };
 
 class Placer {
  public:
-  using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows them by
+  using Pods = std::map<std::string, PodPtr>;  // by the UID that kubelet knows
 
-  // What is recorded of each grant that is held; null: it was never bound; an error where that is
-  // not known.
+  // The record of each held grant; null: it was never bound; an error: unknown.
   using Records = std::map<std::string, Result<BindingRecordPtr>>;
 
-  // A batch begins, with what containers hold by now, and the pods that they and their records
-  // name; null: one is not known.
+  // Begins a batch, with what containers hold, and the pods that they and their records name; null:
+  // unknown.
   void StartBatch(HeldGrantsPtr held, Records records, Pods pods);
   struct Decision {
     BindingRecordPtr record;
-    bool is_new = false;  // and is to be written
+    bool is_new = false;  // the record must be written
   };
-  // kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced as
-  // GrantBinder::Bind.
+  // Decides one grant. kGrantUnknown, kNotPlaced, kBadDecision, kBadSize, kNoRoom and kNotEnforced
+  // as GrantBinder::Bind.
   Result<Decision> Decide(const Binding& binding, const HeldGrant& held, const Pods& pods);
-  // Ends the batch: nothing is kept of it but what saves work the next time.
+  // Ends the batch. Keeps only results that save work in the next one.
   void EndBatch();
 
  private:
-  using OfPod = std::pair<std::string, std::string>;  // by its UID and the resource
-  // What a grant's pod takes, as it was worked out last: of this record, while this was said of it.
+  using OfPod = std::pair<std::string, std::string>;  // by UID and resource
+  // What a grant's pod takes, as last computed from this record and this state of the pod.
   struct Usage {
     BindingRecordPtr record;
     PodPtr pod;
@@ -80,7 +78,7 @@ class Placer {
   };
   Result<ChosenPlacement> PlacementFor(const Binding& binding, const kube::Pod& pod);
   Result<bool> IsToBeFitted(const Binding& binding, const kube::Pod& pod);
-  // By what the first of the pod's containers with such GPUs was bound; null: none was.
+  // The record of the pod's first bound container with such GPUs; null: none is bound.
   Result<BindingRecordPtr> FormerRecord(const std::string& pod_uid, const std::string& resource);
   PodPtr StateOf(const std::string& uid);
 
@@ -92,15 +90,15 @@ class Placer {
   void CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why);
   const UsageByDevice& UsageOfPod(const std::string& grant, const BindingRecordPtr& record);
 
-  Pods outdated_;  // what was known when a container was made that had ended by that
+  Pods outdated_;  // states of pods that are wrong: an ended container is made again
   std::map<std::string, Usage> usages_;  // by grant
-  // Of the batch.
+  // The state of the batch.
   HeldGrantsPtr held_;
   Records records_;
   Pods pods_;
   std::map<std::string, BindingRecordPtr> decided_;  // by grant
-  std::optional<UsedCapacity> used_capacity_;        // worked out once somebody needs it
-  const Offer* of_ = nullptr;                        // for whom taken_ was
+  std::optional<UsedCapacity> used_capacity_;        // computed when first needed
+  const Offer* of_ = nullptr;                        // the offer that used_capacity_ is for
 };
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a region the words of one of its devices are. For sources of this folder: nobody else
-// reads the contract with the library.
+// The offsets of one device's words in a region. Only for sources of this folder: no other reads
+// the contract with the library.
 #pragma once
 
 #include <cstddef>

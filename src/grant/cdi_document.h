@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CDI document as data: what a container gets for each device that it names, and what every one
-// gets that names any. Written in the lowest version of the format that says it all; read as
-// strictly as runtimes read. Pure; plain data; any thread.
+// A CDI document as data: what a container gets for each device that it names, and once for naming
+// any. Written in the lowest version of the format that has all of it; read as strictly as runtimes
+// read. Pure; plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tessera::cdi {
 
 struct Node {
   std::string path;                      // in the container
-  std::string host_path{};               // empty: the same
+  std::string host_path{};               // empty: the same path
   std::string type{};                    // "c", "b", "p" or "u"; empty: the runtime looks
   std::optional<int64_t> major{};        // likewise
   std::optional<int64_t> minor{};        // likewise
@@ -37,7 +37,7 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
-// A program of the host that the runtime starts for the container.
+// A program of the host that the runtime runs for the container.
 struct Hook {
   std::string name;  // when: "createContainer", ...
   std::string path;  // on the host
@@ -61,7 +61,7 @@ struct Edits {
 struct Device {
   std::string name;
   Edits edits{};
-  // What is there now; of two of one name it counts. Not written.
+  // Whether the device is there now. Merge prefers a present one of two with one name. Not written.
   bool present = true;
   bool operator==(const Device&) const = default;
 };
@@ -73,37 +73,36 @@ struct Document {
   bool operator==(const Document&) const = default;
 };
 
-// What a backend says about documents for its devices, where their nodes and mounts are not all.
+// What a backend says for CDI documents beyond nodes and mounts (Backend::DescribeForCdi).
 struct Parts {
-  Edits common{};                          // for every container with one of them
-  std::map<std::string, Edits> devices{};  // by id; in place of the nodes and mounts
-  std::vector<Document> others{};          // of other kinds, whole
+  Edits common{};                          // for every container with one of the devices
+  std::map<std::string, Edits> devices{};  // by device id; they replace its nodes and mounts
+  std::vector<Document> others{};          // whole documents, of other kinds
   bool operator==(const Parts&) const = default;
 };
 
-// Behind those that `to` has.
+// Appends the edits to those of `to`.
 void Append(const Edits& from, Edits& to);
 
-// Nodes and mounts by the depth of their paths in the container, then by path, so that nothing
-// covers what was there before it.
+// Sorts nodes and mounts by the depth of their container paths, then by path, so that no mount
+// covers an earlier one.
 void Sort(Edits& edits);
 
-// One document of several of the same kind: all their devices, in natural order of their names, and
-// the edits of the last one that has any, for what they have in common is described anew by each.
+// Merges documents of one kind: all their devices, in natural order of their names, and the common
+// edits of the last document that has any. Each document describes these afresh.
 Document Merge(const std::vector<const Document*>& documents);
 
-// Without what stands there twice, or in a device although every container gets it; devices without
-// edits left out, for CDI takes none.
+// Removes duplicates, and edits of a device that every container gets anyway. Leaves out devices
+// without edits, which CDI forbids.
 Document Tidy(Document document);
 
-// The lowest version whose readers know all that is used: "0.3.0".
+// The lowest version whose readers know all that the document uses: "0.3.0".
 std::string Version(const Document& document);
 
-// JSON; empty without devices: there is no such document.
+// The document as JSON; empty if it has no devices, because there is no such document.
 std::string Text(const Document& document);
 
-// The document in this text (JSON); kInvalid with a sentence that says what a runtime refuses in
-// it.
+// Reads a document (JSON). kInvalid says what a runtime refuses in it.
 Result<Document> Read(std::string_view text);
 
 // Grammar of names. Vendor and class have at least two characters: one runtime in use crashes on

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions of the CDI format: which ones there are, and what needs which. Pure; any thread.
+// The versions of the CDI format, and which feature needs which. Pure; any thread.
 #pragma once
 
 #include <string_view>
 
 namespace tessera::cdi {
 
-// The number of a version among those that there are, from 0; negative: it is none.
+// The position of a version in the list of versions, from 0; negative: unknown.
 int RankOf(std::string_view version);
 
-// The lowest version that has all that is asked for.
+// Finds the lowest version that has all the features it was given. One thread.
 class Needs {
  public:
   void AtLeast(std::string_view version);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds a container to its parts of devices, such as a library that is loaded into its
-// programs. A kind of device owns it (grant/grant.h's FractionRules::enforcer). Immutable, pure;
-// any thread.
+// An enforcer: what holds a container to its fractions of devices, such as a library that is loaded
+// into its programs. Its kind of device owns it; FractionRules::enforcer points to it. Immutable,
+// pure; any thread.
 #pragma once
 
 #include <map>
@@ -22,24 +22,24 @@ struct FractionGrant;  // likewise
 
 class Enforcer {
  public:
-  // The container's environment: its limits, of the first device that it sees and so on.
+  // The container's variables: its limits, numbered as the container sees its devices.
   virtual std::map<std::string, std::string> Envs(const FractionRules& fractions,
                                                   const FractionGrant& grant) const = 0;
-  // Its files in the container.
+  // The mounts of its files in the container.
   virtual std::vector<Mount> Mounts(const FractionRules& fractions,
                                     const FractionGrant& grant) const = 0;
-  // What the node's own file of the limits says (LimitsFileOf).
+  // The text of the grant's limits file (LimitsFileOf).
   virtual std::string LimitsText(const FractionRules& fractions,
                                  const FractionGrant& grant) const = 0;
-  // What names the library to the container's loader (FractionFiles::preload).
+  // The text of the file that names the library to the container's loader (FractionFiles::preload).
   virtual std::string PreloadText(const FractionRules& fractions) const = 0;
-  // Files of the host that the container gets besides, such as a licence, where the node has them
-  // all (FractionGrant::licensed); empty: there are none.
+  // Files of the host that the container also gets, such as a licence, if the node has all of them
+  // (FractionGrant::licensed). Empty: none.
   virtual std::vector<std::string> LicenseFiles(const FractionRules& fractions) const = 0;
-  // Whether the agent makes the region that the container's processes share (limiter/contract.h);
-  // otherwise the library does.
+  // Whether the agent makes the region that the container's processes share (limiter/contract.h).
+  // If not, the library makes it.
   virtual bool OwnsRegion(const FractionRules& fractions) const = 0;
-  // Fills in that region, all of which is zero.
+  // Fills in that region, which comes zeroed.
   virtual void FillRegion(const FractionRules& fractions, const std::vector<Fraction>& parts,
                           limiter::Region& region) const = 0;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fractions: parts of a device's memory and compute time. The device's kind owns what holds a
-// container to them (grant/enforcer.h). Pure; plain data; any thread.
+// Fractions: parts of a device's memory and compute time. The device's kind owns the enforcer that
+// holds a container to them (grant/enforcer.h). Pure; plain data; any thread.
 //
-// Their grants are bound late: Allocate gives the grant a name that is never used again, and no
-// more than a promise. What the container may use is written when kubelet is about to make it:
-// a CDI document of that name.
+// Grants of fractions are bound late. Allocate answers with a name that no other grant ever has.
+// What the container may use is written as the CDI document of that name, when kubelet is about to
+// make the container.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace tessera {
 
 inline constexpr int kAllCores = 100;  // percent: a whole GPU's compute time
 
-// What a container has of one device.
+// One container's fraction of one device.
 struct Fraction {
   std::string device;  // its id
   int64_t memory = 0;  // MiB
@@ -32,43 +32,42 @@ struct Fraction {
   bool operator==(const Fraction&) const = default;
 };
 
-// What the shares are worth, GPU by GPU as containers see them: shares of one GPU add up.
-// kUnknownShare, kUnhealthyShare as Allocate, and kUnreadable where the memory of a GPU is not
-// known.
+// What the shares are worth, GPU by GPU in the container's order. Shares of one GPU add up.
+// kUnknownShare and kUnhealthyShare as Allocate; kUnreadable if the memory of a GPU is unknown.
 Result<std::vector<Fraction>> FractionsOf(const Offer& offer, const FractionRules& fractions,
                                           std::span<const std::string> ids);
 
-// "GPU-1=8192:10,GPU-2=4096:5": MiB and percent of each device.
+// The fractions as text, "GPU-1=8192:10,GPU-2=4096:5": MiB and percent of each device.
 std::string PartsText(std::span<const Fraction> parts);
-// Nothing where it is no such text.
+// Reads PartsText; nullopt if it is no such text.
 std::optional<std::vector<Fraction>> ReadParts(std::string_view text);
 
-// Files on the host and where containers find them.
+// The host paths of the limiting library's files, below FractionRules::directory.
 struct FractionFiles {
-  std::string containers;  // below which each container has a directory of its own
-  std::string gates;       // and each matched grant its gate
-  std::string limits;      // and each grant the file with its limits
-  std::string locks;       // and each grant its processes' lock, where the library wants one
-  std::string no_limits;   // what it means to have none, if the node says so (limiter/contract.h)
-  std::string preload;     // names the library to the container's loader
+  std::string containers;  // parent of each container's own directory
+  std::string gates;       // parent of each matched grant's gate
+  std::string limits;      // parent of each grant's directory with its limits
+  std::string locks;       // parent of each grant's lock, if the library wants one
+  std::string no_limits;   // the node's rule for having no limits (limiter/contract.h)
+  std::string preload;     // the file that names the library to the container's loader
 };
 FractionFiles FilesOf(const FractionRules& fractions);
 
-// What one container gets.
+// All that one container's document is made from.
 struct FractionGrant {
-  std::string name;       // never used again
-  std::string directory;  // that the container writes in, on the host
+  std::string name;       // no other grant ever has it
+  std::string directory;  // on the host; the container writes in it
   std::vector<Fraction> parts;
-  bool controlled = true;  // the library is loaded, where it is enforced
-  bool licensed = false;   // the library has a licence, which some builds of it look for
-  // On the host; empty: the configuration's. One of before: another version, or another's.
+  bool controlled = true;  // the library is loaded, if the rules enforce it
+  bool licensed = false;   // the node has the library's licence files
+  // The library on the host; empty: the configuration's. Else the one it was bound with before.
   std::string library = {};
-  bool locked = false;  // what it loads of before wants a lock, whatever the configuration's does
-  bool has_no_limits = true;  // beside its limits
+  bool locked = false;        // that former library wants a lock
+  bool has_no_limits = true;  // the no-limits file lies beside its limits
   bool operator==(const FractionGrant&) const = default;
 };
-// Whose a grant is taken to be, and what it is worth, where that has to be said before kubelet
-// tells whose it is.
+// The container that a grant is matched to, and what it is worth. For runtimes without CDI, on
+// which Allocate itself must know the container (src/matched).
 struct FractionMatch {
   std::string pod_uid;  // as kubelet knows it
   std::string container;
@@ -77,37 +76,36 @@ struct FractionMatch {
   bool controlled = true;
   bool operator==(const FractionMatch&) const = default;
 };
-// Whose directory has its own name.
+// A grant with a directory of its own, named after it.
 FractionGrant NewFractionGrant(const FractionRules& fractions, std::string_view name,
                                std::vector<Fraction> parts);
 
-// A device node that a matched grant names, and that is made when it is known to be its
-// container's: as long as it is not there, no runtime makes the container. In containers it is at
-// kGate.
+// The gate on the host: a device node that a matched grant names. The agent makes it once the match
+// is verified; without it no runtime makes the container. In containers it is kGate.
 std::string GateOf(const FractionRules& fractions, std::string_view name);
 inline constexpr char kGate[] = "/dev/tessera-grant";
 
-// In the order in which the container sees its GPUs, by which the library counts them.
+// Sorts the parts into the order in which the container sees its GPUs. The library numbers them so.
 void SortAsContainersSee(const Offer& offer, std::vector<Fraction>& parts);
 
-// The directory, on the host, of which nobody in the container can change anything: our own library
-// reads a grant's limits there (limiter/contract.h), whatever the variables say.
+// The grant's directory on the host with its limits file. The container cannot change it, and
+// Tessera's library reads the limits from it (limiter/contract.h), whatever the variables say.
 std::string LimitsOf(const FractionRules& fractions, std::string_view name);
-// The paths of the files there.
+// The files in that directory.
 std::string LimitsFileOf(const FractionRules& fractions, std::string_view name);
 std::string NoLimitsFileOf(const FractionRules& fractions, std::string_view name);
-// What the processes of its container share, in the directory that they write in.
+// The file name of the container's region, in the directory that it writes in.
 std::string RegionNameOf(std::string_view name);
-// The directory, on the host, of a lock that a library's processes share: of one container alone.
+// The directory on the host of the lock that one container's processes share.
 std::string LocksOf(const FractionRules& fractions, std::string_view name);
 
-// The CDI document of one grant: what its devices need, as the documents for whole devices have it,
-// and its limits. kVanished when one of the parts' devices is not in the offer.
+// The CDI document of one grant: what its devices need, as in the documents of whole devices, and
+// its limits. kVanished if a part's device is not in the offer.
 Result<cdi::Document> FractionDocument(const Offer& offer, const Rendering& rendering,
                                        const FractionGrant& grant, const cdi::Parts* described);
-// "vendor.com/grant", by the vendor of the resource's CDI devices.
+// The CDI kind of grants: "vendor.com/grant", with the vendor of the resource's CDI devices.
 std::string GrantCdiKind(const Rendering& rendering);
-// The document's file below a CDI directory.
+// The file name of the document in a CDI directory.
 std::string GrantFileName(std::string_view name);
 
 }  // namespace tessera

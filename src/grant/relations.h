@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether devices may be in one container, as they stand to each other. Pure; any thread.
+// Whether devices may go into one container together, by their traits. Pure; any thread.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// kExcluded where two of these devices of the offer take the same hardware, kIncompleteBundle where
-// one of them goes together with one of the offer that is not among them.
+// kExcluded if two of these devices take the same hardware. kIncompleteBundle if one of them has a
+// bundle, and another device of that bundle in the offer is missing.
 Status CheckRelations(const Offer& offer, std::span<const Device* const> devices);
 
 }  // namespace tessera

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was granted and kubelet has not told of yet. Grants are put down here as they are made; they
-// count as made from the next question on, and wait until kubelet confirms them. However long that
-// takes and however often the same shares are granted, there are at most as many grants as shares.
-// It may outlive the ledger. Any thread; nobody waits but for another to look something up.
+// Pending grants: made by Allocate, not yet confirmed by kubelet. A grant counts as soon as it is
+// put in. There are never more grants than shares, however often the same shares are granted. Owned
+// by the ledger and by the allocators, and may outlive the ledger. Any thread; no call blocks on
+// I/O.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace tessera {
 
-// A grant that Allocate made and no list of kubelet's has confirmed yet.
+// A grant that Allocate made, and that no list of kubelet's has confirmed yet.
 struct PendingGrant {
   std::string resource;
   std::vector<std::string> share_ids;  // natural order
@@ -33,8 +33,7 @@ struct PendingGrant {
   bool operator==(const PendingGrant&) const = default;
 };
 
-// The devices that a container's grant was bound to, where those are not the ones that its shares
-// are of.
+// The devices that a container's grant was bound to, if they are not the devices of its shares.
 struct BoundDevices {
   std::string pod_uid;
   std::string container;
@@ -44,44 +43,43 @@ struct BoundDevices {
   bool operator==(const BoundDevices&) const = default;
 };
 
-// A device that takes hardware which others take too.
+// A device that takes hardware which other devices take too.
 struct Exclusive {
   DeviceKey device;
   std::vector<std::string> hardware;  // DeviceTraits::takes
-  bool held = false;                  // a container may have it, for all that the ledger knows
+  bool held = false;                  // a container may have it, by the ledger
 };
 
-// What came of a grant.
+// The result of Put.
 struct PutResult {
-  std::optional<DeviceKey> rival{};  // which kept it out; nothing: it was put
-  bool excludes = false;             // it keeps others out, which the last table did not know
+  std::optional<DeviceKey> rival{};  // the device that kept it out; none: it was added
+  bool excludes = false;             // it excludes others, and the last table did not say so
   bool operator==(const PutResult&) const = default;
 };
 
 class GrantInbox {
  public:
-  // Allocate answers with these ids, unless one of their devices takes hardware of another that a
-  // container may have, by the table that was set last: then nothing is put. A former grant goes
-  // once each of its shares was granted anew: kubelet grants what it knows to be free, and what the
-  // newer ones name stays in use.
+  // Adds the grant that Allocate answers with. If one of its devices takes hardware of a device
+  // that a container may have, by the table last set, the grant is not added. An earlier grant goes
+  // once each of its shares was granted again: kubelet grants only ids that it knows to be free.
   PutResult Put(std::string_view resource, std::vector<std::string> share_ids, Steady now);
-  // All such devices that the node has: the table of who keeps whom out.
+  // Sets the table of all devices that exclude each other.
   void SetExclusive(std::span<const Exclusive> devices);
-  // A container's grant was bound.
+  // Records the devices of a bound grant.
   void PutBound(BoundDevices bound);
 
-  // Kubelet lists these now and did not the last time: takes off the grants that they confirm, of
-  // exactly the same shares. Returns those with a share that no grant names.
+  // kubelet lists these now and did not before. Removes the grants of exactly these shares. Returns
+  // the holdings with a share that no grant names.
   std::vector<Holding> Confirm(std::span<const Holding> appeared);
-  // Takes off the grants that were made by then and not since, and returns them.
+  // Removes the grants made up to `then` and not since, and returns them.
   std::vector<PendingGrant> Forget(Steady then);
-  // Kubelet lists these and no others: what was bound for containers that have ended goes, and what
-  // was bound by `then` for those that never came.
+  // kubelet lists these and no others. Removes what was bound for containers that have ended, and
+  // what was bound up to `then` for containers that never came.
   void KeepBound(std::span<const Holding> holdings, Steady then);
 
   std::vector<PendingGrant> pending() const;  // the oldest first
   std::vector<BoundDevices> bound() const;    // ordered by UID, container and resource
-  std::vector<std::string> DevicesOf(const Holding& holding) const;  // that it was bound to, if any
+  std::vector<std::string> DevicesOf(const Holding& holding) const;  // bound to it; or empty
   bool Uses(const DeviceKey& key) const;
   bool UsesAny(const std::string& source) const;
 

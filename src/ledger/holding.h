@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One container's shares of one resource, as kubelet tells it. Plain data; any thread.
+// One container's shares of one resource, as kubelet reports them. Plain data; any thread.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 namespace tessera {
 
 struct Holding {
-  std::string pod_namespace;  // empty when only the checkpoint knows it
-  std::string pod;            // likewise
-  std::string pod_uid;        // empty when only pod-resources knows it
+  std::string pod_namespace;  // empty: only the checkpoint has it
+  std::string pod;            // empty: only the checkpoint has it
+  std::string pod_uid;        // empty: only pod-resources has it
   std::string container;
   std::string resource;
   std::vector<std::string> share_ids;  // natural order

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger: which pod and container hold which shares. Known from Allocate at once (without a
-// pod: kubelet does not name it), confirmed by kubelet's pod-resources API, and completed from
-// kubelet's checkpoint, which alone knows plain init containers. Pure: the edges read, the ledger
-// compares. One thread.
+// The ledger: which container holds which shares. Allocate adds a pending grant, without a pod,
+// because kubelet does not name it. kubelet's pod-resources API confirms it. kubelet's checkpoint
+// adds plain init containers, which that API leaves out. Pure: callers read, the ledger compares.
+// Owned by Node. One thread; its inbox is for any.
 #pragma once
 
 #include <memory>
@@ -19,88 +19,89 @@
 
 namespace tessera {
 
-// What a reconciliation changed, for the log and the counters.
+// What a reconciliation changed, for the log and the metrics.
 struct LedgerChange {
   std::vector<Holding> appeared;  // newly confirmed
   std::vector<Holding> ended;
-  std::vector<Holding> unexpected;  // those of `appeared` that no Allocate of this process gave:
+  std::vector<Holding> unexpected;  // those of `appeared` that no Allocate of this process made:
                                     // drift; none in a resource's first list
-  std::vector<PendingGrant> forgotten;  // pending for too long: the pod was refused after all
+  std::vector<PendingGrant> forgotten;  // pending for too long: kubelet refused the pod
 };
 
 class Ledger {
  public:
-  // A pending grant that no list has confirmed for this long is forgotten.
+  // A pending grant without confirmation for this long is forgotten.
   explicit Ledger(Duration pending_limit) : pending_limit_(pending_limit) {}
 
-  // What is put in here counts as granted from the next question on.
+  // The pending grants. A grant counts as soon as it is put in.
   const std::shared_ptr<GrantInbox>& inbox() const { return inbox_; }
 
-  // kubelet's complete view of these resources: pod-resources and checkpoint, already joined. A
-  // holding that lacks a name or UID it had before is the same holding and keeps what was known of
-  // it.
+  // Takes kubelet's complete view of these resources: pod-resources and checkpoint, joined (Join).
+  // A holding that has lost a name or UID is the same holding, and keeps it.
   LedgerChange Reconcile(std::vector<Holding> holdings, const std::set<std::string>& resources,
                          Steady now);
 
-  // What kubelet's checkpoint says before the first reconciliation. It may name what has ended, but
-  // leaves out nothing that is held: it counts as held until then.
+  // Takes kubelet's checkpoint before the first reconciliation. The checkpoint may name ended
+  // containers, but leaves out none that runs, so what it names counts as held until then.
   void Presume(std::vector<Holding> holdings);
 
-  // Devices that are prepared for a grant, whether kubelet knows of it still or not, all there are:
-  // they count as held until they are back.
+  // Sets all devices that are prepared for grants, whether or not kubelet still knows the grant.
+  // They count as held until the preparation is undone.
   void SetPrepared(std::set<DeviceKey, DeviceKeyLess> devices) { prepared_ = std::move(devices); }
   const std::set<DeviceKey, DeviceKeyLess>& prepared() const { return prepared_; }
 
-  // Whether a container may hold a share of this device: true for every device of a resource until
+  // Whether a container may hold a share of this device. True for every device of a resource until
   // its first reconciliation. `source` is the resource's name.
   bool MayBeInUse(const DeviceKey& key) const;
-  // The same, but that of a resource which is not reconciled only what is presumed counts as held,
-  // where anything is.
+  // As MayBeInUse. But before a resource's first reconciliation, and after Presume, only devices of
+  // presumed holdings, pending grants and preparations count as held.
   bool IsHeld(const DeviceKey& key) const;
   // Whether a container may hold any device of a resource.
   bool AnyMayBeInUse(const std::string& source) const;
-  // The shares of a resource that are held or granted, for all that is known.
+  // The shares of a resource that are held or granted, as far as it is known.
   std::vector<std::string> HeldIds(const std::string& source) const;
 
-  // What the container has: the devices that its grant was bound to, or else those of its shares.
+  // The devices that the container has: those that its grant was bound to, or else those of its
+  // shares.
   std::set<std::string> DevicesOf(const Holding& holding) const;
-  // Whether these are others than kubelet has it by the shares.
+  // Whether the container has other devices than those of its shares.
   bool HasDrifted(const Holding& holding) const;
 
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }
   std::vector<PendingGrant> pending() const { return inbox_->pending(); }
-  // Whether a holder is known from kubelet's checkpoint alone: a plain init container, or a pod
-  // that ended before pod-resources named it.
+  // Whether only kubelet's checkpoint names a holder: a plain init container, or a pod that ended
+  // before pod-resources named it.
   bool AnyUnnamed() const;
   bool reconciled(const std::string& resource) const { return reconciled_.contains(resource); }
 
  private:
   using Devices = std::set<DeviceKey, DeviceKeyLess>;
-  static Devices DevicesIn(const std::vector<Holding>& holdings);  // of which they have shares
+  static Devices DevicesIn(const std::vector<Holding>& holdings);  // devices of their shares
   void Settle(Steady now, LedgerChange& change);
   void DropEnded(std::vector<Holding>& holdings);
 
   const std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   Duration pending_limit_;
-  // Pods that pod-resources named once and names no more: kubelet's checkpoint keeps their entries
-  // until it is next written.
+  // Pods that pod-resources no longer names. kubelet's checkpoint keeps their entries until its
+  // next write.
   std::set<std::string> ended_uids_;
-  std::set<std::string> reconciled_;  // resources whose holdings kubelet has told
+  std::set<std::string> reconciled_;  // resources with a first reconciliation
   std::vector<Holding> holdings_;
-  std::vector<Holding> presumed_;  // of resources that are not reconciled
-  bool presumes_ = false;          // `presumed_` has all that is held
+  std::vector<Holding> presumed_;  // of resources that are not reconciled yet
+  bool presumes_ = false;          // Presume was called
   Devices presumed_in_use_;
   Devices in_use_;
   Devices prepared_;
 };
 
-// Joins pod-resources (names, app containers and sidecars) with the checkpoint (UIDs, init
-// containers too): a checkpoint entry that names the same container, resource and ids adds its UID
-// to the pod-resources one; one that matches none stands for itself. pod-resources lists a
-// container's ids of one resource in several entries, one a NUMA node: they are put together first.
-// When several checkpoint entries match one entry, which can only be while a pod ends and another
-// takes its place, none is taken for it.
+// Joins pod-resources, which has names, with the checkpoint, which has UIDs and init containers.
+// - A checkpoint entry with the same container, resource and ids adds its UID to that entry of
+//   pod-resources. An entry without a match stands for itself.
+// - pod-resources lists a container's ids of one resource in an entry for each NUMA node. These are
+//   merged first.
+// - If several checkpoint entries match one entry, none is taken. That happens only while one pod
+//   ends and another takes its place.
 std::vector<Holding> Join(std::vector<Holding> pod_resources, std::vector<Holding> checkpoint);
 
 }  // namespace tessera

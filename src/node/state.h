@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent remembers, as text: two files of JSON lines, each beginning with its version.
+// What the agent saves, as text: two files of JSON lines, each with its version first.
 //
-// - Facts, good until they change: the inventory, the cordons, and how each resource was divided
-//   and which shares were kept for their holders.
-// - Verdicts, good for one boot of the kernel: a log, in which the last line about a device counts.
+// - Facts, valid until they change: the inventory, the cordons, and each source's plan.
+// - Verdicts, valid for one boot: a log, in which the last line of a device counts.
 //
-// Pure; any thread.
+// agent/state_saver.h reads and writes the files. Pure; any thread.
 #pragma once
 
 #include <map>
@@ -20,7 +19,7 @@
 
 namespace tessera {
 
-// The version written; a file of a higher one comes from a newer agent.
+// The version that is written. A higher one is from a newer agent.
 inline constexpr int kStateVersion = 1;
 
 using Cordons = std::map<DeviceKey, Cordon, DeviceKeyLess>;
@@ -35,17 +34,18 @@ struct Facts {
 };
 
 std::string WriteFacts(const DeviceList& devices, const Cordons& cordons, const Plans& plans);
-// kStateNewer or kStateCorrupt when it cannot be used. A device that cannot be read is left out: it
-// will be found anew.
+// kStateNewer or kStateCorrupt if the text cannot be used. An unreadable device is left out; a scan
+// will find it.
 Result<Facts> ParseFacts(std::string_view text);
 
 // The first line of a log of verdicts.
 std::string VerdictsHeader(std::string_view boot_id);
-// One more line of it.
+// A line of that log.
 std::string VerdictLine(const DeviceKey& key, const Verdict& verdict);
-// Nothing when the log is of another boot; kStateNewer or kStateCorrupt when that cannot be told.
-// At a line that cannot be read it ends; as that line may have said that a device is sick, only
-// those that were sick already are believed, and `torn` says why it ended.
+// The verdicts of the log; none if it is from another boot. kStateNewer or kStateCorrupt if its
+// first line is unreadable.
+// The log ends at the first unreadable line. That line may have said that a device is sick, so only
+// verdicts of devices that are out already count; `torn` gets the reason.
 Result<Verdicts> ParseVerdicts(std::string_view text, std::string_view boot_id,
                                std::optional<Error>* torn = nullptr);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dummy NPU: devices that exist only in the configuration, for learning, trying out and tests.
-// They are called "0" to "count-1", share nothing with real hardware, and break when told to: their
-// faults (faults.h) stand in a file that somebody else writes, and that outlives the agent.
+// The dummy kind: NPUs that exist only in the configuration, for learning, trials and tests. Their
+// ids are "0" to "count-1". Their faults (faults.h) are in a file that another program writes, and
+// outlast the agent.
 //
-// Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
+// Owned and threaded as backend.h says. Destroyed after Stop, once no call runs, on any thread.
 #pragma once
 
 #include <map>
@@ -40,7 +40,7 @@ class DummyBackend : public Backend {
   // kResetFailed for a device that is broken, gone or told to refuse. Each reset is logged and
   // counted.
   Status Reset(const Device& device) override;
-  // Reads the fault file, as is done whenever it changes. A broken one changes nothing. Any thread.
+  // Reads the fault file, as after each change of it. An invalid file changes no fault. Any thread.
   void Reload();
 
   // How often the device was reset since this backend was made. Any thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that says what is wrong with the dummy devices of a resource (faults.h). Any thread; one
-// writer at a time.
+// The file with the faults of a resource's dummy devices (faults.h). Any thread; one writer at a
+// time.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace tessera::dummy {
 
-// Where it is unless the configuration says otherwise.
+// Its default path.
 std::string FaultFile(const std::string& state_dir, std::string resource);
-// No faults where there is no file.
+// Reads the file; no faults if there is no file.
 Result<Faults> ReadFaultFile(const std::string& path);
-// Applies a verb (ApplyVerb), and makes the directory where that is missing. An error changes
-// nothing.
+// Applies a verb (ApplyVerb), and makes the directory if it is missing. After an error the file is
+// unchanged.
 Status ChangeFaultFile(const std::string& path, std::string_view verb, std::string_view id,
                        std::string_view detail);
 

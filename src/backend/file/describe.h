@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about a device made of files: stat and sysfs tell. Nothing is ever opened, for
-// opening a device can change it (a modem hangs up, a watchdog starts). Any thread; nothing is
-// cached.
+// Describes a device made of files, by stat and sysfs. It opens no file, because opening a device
+// can change it: a modem hangs up, a watchdog starts. Caches nothing. Any thread.
 #pragma once
 
 #include <optional>
@@ -18,14 +17,13 @@ namespace tessera::file {
 // "character device", "directory", ...
 std::string_view TypeName(os::FileInfo::Type type);
 
-// The path that a path leads to once every symbolic link is followed, as the host sees it; the path
-// itself when it leads nowhere.
+// The path after all symbolic links, as the host sees it. The path itself if it leads nowhere.
 std::string Resolve(const os::Root& root, const std::string& path);
 
-// A match with what links and sysfs tell of it.
+// A match, with what its links and sysfs say.
 Match Known(const os::Root& root, std::string file);
 
-// The trouble of a directory, named as a device, that is empty.
+// The error for a directory that is a device and has no node.
 Error NoNodeBelow(const std::string& directory);
 
 // Where a file appears in the container. A configured path names the file itself if the pattern has
@@ -33,10 +31,10 @@ Error NoNodeBelow(const std::string& directory);
 // of its path that the pattern leaves open.
 std::string ContainerPath(const FileConfig::Path& path, const std::string& file);
 
-// The device that these files make. The container gets the files that symbolic links lead to, under
-// the links' names, so that a stable name such as /dev/serial/by-id/... stays stable inside. A
-// directory that is not mounted stands for all device nodes below it (directory_nodes.h). What is
-// wrong with a file becomes the device's defect.
+// The device that these files make. The container gets the targets of symbolic links under the
+// links' names, so a stable name such as /dev/serial/by-id/... stays stable inside. A directory
+// that is not mounted stands for all device nodes below it (directory_nodes.h). An error of a file
+// becomes the device's defect.
 Device Describe(const os::Root& root, const std::string& resource, const FileConfig::Group& group,
                 const Members& members);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device nodes below a directory such as /dev/snd. Any thread; nothing is opened or cached.
+// The device nodes below a directory such as /dev/snd. Opens and caches no file. Any thread.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ inline constexpr size_t kMaxDirectoryDepth = 4;  // of directories below the nam
 struct DirectoryNodes {
   struct Node {
     std::string name;  // its path below the directory: "by-path/pci-0000:00:1f.3"
-    std::string host;  // where it is: what a link leads to
+    std::string host;  // its path on the host, after links
     os::FileInfo info;
   };
   std::vector<Node> nodes;               // in order of their names
-  std::vector<std::string> directories;  // that were looked into; the named one first
+  std::vector<std::string> directories;  // directories searched; the named one first
 };
 
-// A symbolic link counts where it leads to a node below the same directory; no other link is
-// followed. kInvalid for more nodes or levels than the above, and for /dev itself.
+// Lists the nodes. A symbolic link counts if it leads to a node below the same directory; no other
+// link is followed. kInvalid for more nodes or levels than these limits, and for /dev itself.
 Result<DirectoryNodes> NodesBelow(const os::Root& root, const std::string& directory);
 
 }  // namespace tessera::file

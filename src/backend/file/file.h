@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device files: whatever matches a pattern such as /dev/ttyUSB* is a device, alone or in groups
-// (group.h), named by its path (device_id.h), handed in as a device node or a mount (describe.h).
+// The kind of device files. What matches a pattern such as /dev/ttyUSB* is a device, alone or in a
+// group (group.h). Its path names it (device_id.h). The container gets it as a device node or a
+// mount (describe.h).
 //
-// - Groups are looked at in the order of the configuration; a file that already names a device
-//   names no second one. A file counts as the one that its symbolic links lead to, so that two
-//   links to one piece of hardware are not two devices.
-// - A directory such as /dev/snd is one device with all device nodes below it. It is well while one
-//   is there; those that come later are in the grants that are made later.
-// - A check looks whether every file that the device needs is there and still what it was; nothing
-//   is opened.
-// - Plugging and unplugging is seen by inotify, in directories below wildcards and in those that
-//   are devices as well.
-// - Files that belong together with none, of a group of several paths, are told in the log once.
+// - Groups are read in the order of the configuration. A file that already names a device names no
+//   second one. Symbolic links to one file are one device.
+// - A directory such as /dev/snd is one device, with all device nodes below it. It is good while it
+//   has a node. Nodes that appear later are in later grants.
+// - A check looks whether every file that the device needs is there and unchanged. It opens no
+//   file.
+// - inotify reports plugging and unplugging, in directories below wildcards and in directories that
+//   are devices.
+// - The log names once the files of a group that match no other file.
 //
-// Threads: as in backend.h. Destroyed after Stop, once no call runs, on any thread.
+// Owned and threaded as backend.h says. Destroyed after Stop, once no call runs, on any thread.
 #pragma once
 
 #include <map>
@@ -51,7 +51,7 @@ class FileBackend : public Backend {
     dev_t rdev = 0;
     bool has_nodes = false;  // a directory that stands for the device nodes below it
   };
-  // Every match and what it leads to: what there is to notice between two looks.
+  // Every match, and the state of the file that it leads to: compared between two looks.
   using FileStates = std::map<std::string, os::FileInfo>;
 
   Result<std::vector<std::vector<file::Match>>> Matches(const FileConfig::Group& group) const;
@@ -76,9 +76,9 @@ class FileBackend : public Backend {
   BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
   bool scanned_ TESSERA_GUARDED_BY(mutex_) = false;
   std::map<std::string, std::vector<ScannedFile>> devices_
-      TESSERA_GUARDED_BY(mutex_);  // by id; what each device needs
+      TESSERA_GUARDED_BY(mutex_);  // by id: the files that each device needs
   std::vector<std::string> unpaired_
-      TESSERA_GUARDED_BY(mutex_);  // files of no device, as the log last told
+      TESSERA_GUARDED_BY(mutex_);  // files of no device, as last logged
 
   // The loop's thread only.
   std::unique_ptr<os::DirectoryWatch> watch_;

@@ -11,7 +11,7 @@ struct FileConfig {
   // One path or glob pattern of a device's files, and how they reach the container.
   struct Path {
     std::string pattern;              // "/dev/ttyUSB*"
-    std::string container_path = {};  // empty: the same path; else see file.h
+    std::string container_path = {};  // empty: the same path; else see ContainerPath
     std::string permissions = "rw";   // of device nodes
     bool mount = false;               // a regular file or directory: bind-mounted instead
     bool read_only = true;            // of mounts

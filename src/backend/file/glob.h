@@ -19,12 +19,12 @@ bool HasWildcard(std::string_view pattern);
 // Whether the pattern's only wildcard is one `*`.
 bool HasSingleStar(std::string_view pattern);
 
-// The directory that is looked into first: "/dev" for "/dev/ttyUSB*", "/dev/bus/usb" for
+// The directory that is searched first: "/dev" for "/dev/ttyUSB*", "/dev/bus/usb" for
 // "/dev/bus/usb/*/*", "/dev" for "/dev/kvm".
 std::string FixedDirectory(std::string_view pattern);
 
-// What the `*` of a pattern with a single star stands for in `path`: "0" for "/dev/ttyUSB*" and
-// "/dev/ttyUSB0". Nothing when the pattern is another kind or does not match.
+// The text that the `*` of a pattern with a single star stands for in `path`: "0" for
+// "/dev/ttyUSB*" and "/dev/ttyUSB0". nullopt if the pattern is of another kind or does not match.
 std::optional<std::string> WildcardText(std::string_view pattern, std::string_view path);
 
 // The paths that match, in natural order; symbolic links count as themselves, dangling ones too. A
@@ -32,8 +32,8 @@ std::optional<std::string> WildcardText(std::string_view pattern, std::string_vi
 // match further down.
 Result<std::vector<std::string>> Expand(const os::Root& root, const std::string& pattern);
 
-// Where matches come and go: the fixed directory and, for each wildcard further up than the last
-// name, what it matches now. With the root's prefix, for os::DirectoryWatch.
+// The directories in which matches can come and go: the fixed directory, and for each wildcard
+// before the last name, its present matches. With the root's prefix, for os::DirectoryWatch.
 std::set<std::string> WatchedDirectories(const os::Root& root, const std::string& pattern);
 
 }  // namespace tessera::file

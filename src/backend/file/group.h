@@ -9,11 +9,11 @@
 
 namespace tessera::file {
 
-// A file that matched a path of the configuration, and what is known of it.
+// A file that matched a path of the configuration, with what its links and sysfs say.
 struct Match {
   std::string file;
-  std::string target = {};    // what its links lead to: the same text for the same; or empty
-  std::string hardware = {};  // the directory in sysfs whose node it is; or empty
+  std::string target = {};    // the file that its links lead to; or empty
+  std::string hardware = {};  // the sysfs directory of its hardware; or empty
 };
 
 // One file of a device and the path of the configuration that it matched.
@@ -28,7 +28,7 @@ using Members = std::vector<Member>;
 
 struct Combined {
   std::vector<Members> devices;
-  std::vector<std::string> unpaired;  // files of none, and why: "/dev/a1: /dev/control is missing"
+  std::vector<std::string> unpaired;  // files of none, with why: "/dev/a1: /dev/control is missing"
 };
 
 // The devices of a group, given what each of its paths matched, in natural order.

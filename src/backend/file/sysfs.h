@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sysfs tells of a device node. Any thread; nothing is cached.
+// What sysfs says of a device node. Caches nothing. Any thread.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ bool IsDeviceNode(os::FileInfo::Type type);
 // as that of a serial port is known from its USB controller.
 std::optional<int> NumaNode(const os::Root& root, const os::FileInfo& node);
 
-// The directory of the hardware that the node is one of the nodes of ("/sys/devices/..."); empty
-// when sysfs names none.
+// The sysfs directory of the hardware behind the node ("/sys/devices/..."); empty if sysfs names
+// none.
 std::string HardwareOf(const os::Root& root, const os::FileInfo& node);
 
-// The kernel's subsystem of the node ("tty", "video4linux"); empty when sysfs does not tell.
+// The kernel's subsystem of the node ("tty", "video4linux"); empty if sysfs names none.
 std::string SubsystemOf(const os::Root& root, const os::FileInfo& node);
 
 }  // namespace tessera::file
