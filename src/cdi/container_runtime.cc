@@ -138,7 +138,7 @@ std::string NotTheHosts(const config::Resource& resource, const os::Root& root) 
   const CdiDescriber* const cdi = KindOf(resource)->cdi;
   if (cdi == nullptr) return "";
   const std::vector<std::string> told = cdi->Directories(resource);
-  return std::ranges::all_of(told, own) ? told.front() : "";
+  return !told.empty() && std::ranges::all_of(told, own) ? told.front() : "";
 }
 
 std::string FileOf(const std::string& state_dir) {
