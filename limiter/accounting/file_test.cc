@@ -109,7 +109,9 @@ TEST_F(RegionFileTest, ARegionThatMayOnlyBeReadLeavesEachProcessItsLimit) {
   WriteRegion(kRegionSize);
   chmod(Path().c_str(), 0444);
   InProcess([&] {
-    if (getuid() == 0) EXPECT_EQ(setresuid(65534, 65534, 65534), 0);
+    if (getuid() == 0) {
+      EXPECT_EQ(setresuid(65534, 65534, 65534), 0);
+    }
     EXPECT_FALSE(JoinWith(limits_));
     EXPECT_EQ(WhyAlone(), Trouble::kReadOnly);
     EXPECT_TRUE(Reserve(0, 60 * kMiB, Kind::kData));
@@ -239,7 +241,9 @@ TEST_F(RegionFileTest, WhereThePolicyIsClosedWhoeverIsAloneGetsNoMemory) {
   WriteRegion(kRegionSize);
   chmod(Path().c_str(), 0444);
   InProcess([&] {
-    if (getuid() == 0) EXPECT_EQ(setresuid(65534, 65534, 65534), 0);
+    if (getuid() == 0) {
+      EXPECT_EQ(setresuid(65534, 65534, 65534), 0);
+    }
     ExpectTrouble(Trouble::kReadOnly, false);
   });
   std::strcpy(limits_.region, (directory_ / "none" / "x.cache").c_str());

@@ -141,7 +141,9 @@ class KillTest : public Container {
     int64_t length = 0;
     const pid_t pid = Stopped(prepare, run);
     for (; Go(pid, PTRACE_SINGLESTEP); ++length) {
-      if (survivor_ > 0) ASSERT_EQ(WouldBeLent(), 0) << "after instruction " << length;
+      if (survivor_ > 0) {
+        ASSERT_EQ(WouldBeLent(), 0) << "after instruction " << length;
+      }
     }
     KillIfThere(pid);
     int64_t calls = 0;

@@ -20,7 +20,9 @@ Limits Parse(const std::string& text) {
 std::string ReasonOf(const std::string& text) {
   const Limits limits = Parse(text);
   EXPECT_EQ(limits.broken, limits.reason[0] != '\0');
-  if (limits.broken) EXPECT_EQ(limits.count, 0);
+  if (limits.broken) {
+    EXPECT_EQ(limits.count, 0);
+  }
   return limits.reason;
 }
 

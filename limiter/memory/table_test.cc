@@ -61,7 +61,9 @@ TEST(TableTest, ItHoldsWhatAMapHoldsWhateverIsDoneInWhateverOrder) {
       ASSERT_EQ(table->Add(Sort::kLinear, key, holding), map.emplace(key, holding.bytes).second);
     } else {
       ASSERT_EQ(table->Take(Sort::kLinear, key, &holding), map.count(key) == 1);
-      if (map.count(key) == 1) ASSERT_EQ(holding.bytes, map[key]);
+      if (map.count(key) == 1) {
+        ASSERT_EQ(holding.bytes, map[key]);
+      }
       map.erase(key);
     }
   }
@@ -95,7 +97,9 @@ TEST(TableTest, ThreadsDoNotDisturbOneAnother) {
         const uint64_t key = (i * 4 + thread) * 512 + 512;
         EXPECT_TRUE(table->Add(Sort::kLinear, key, {.bytes = i}));
         Holding holding;
-        if (i >= 100) EXPECT_TRUE(table->Take(Sort::kLinear, key - 100 * 4 * 512, &holding));
+        if (i >= 100) {
+          EXPECT_TRUE(table->Take(Sort::kLinear, key - 100 * 4 * 512, &holding));
+        }
       }
     });
   }

@@ -81,7 +81,9 @@ TEST_F(CostsTest, AmongNeighboursAKernelThatAlwaysVariesCostsItsMean) {
   for (uint64_t i = 0; i < 1'000; ++i) {
     const uint64_t took = 100'000 + i * 7'919 % 50'000;
     cost->Learn(took, took, Company::kNeighbours);
-    if (i > 100) EXPECT_GT(cost->ns(), 115'000u) << i;
+    if (i > 100) {
+      EXPECT_GT(cost->ns(), 115'000u) << i;
+    }
   }
 }
 

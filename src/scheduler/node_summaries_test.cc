@@ -36,7 +36,9 @@ TEST(NodeSummariesTest, TheyHoldWhatAMapHoldsWhateverIsDoneInWhateverOrder) {
     const std::string name = "node-" + std::to_string(i);
     const NodeSummary* found = summaries.Find(name);
     ASSERT_EQ(found != nullptr, expected.contains(name)) << name;
-    if (found != nullptr) EXPECT_EQ(*found, expected[name]) << name;
+    if (found != nullptr) {
+      EXPECT_EQ(*found, expected[name]) << name;
+    }
   }
 }
 

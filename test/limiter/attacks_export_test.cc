@@ -233,9 +233,13 @@ TEST_F(AttacksExportTest, TwoThatGiveItBackAtOnceGiveItBackOnce) {
       close(file);
       for (const Peer& peer : peers) peer.Receive<char>(kHere);
       // Sometimes its maker is one of them.
-      if (round % 2 == 0) ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+      if (round % 2 == 0) {
+        ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+      }
       for (const Peer& peer : peers) peer.Send('u', kHere);
-      if (round % 2 != 0) ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+      if (round % 2 != 0) {
+        ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+      }
       for (const Peer& peer : peers) peer.Receive<char>(kHere);
       ExpectTrue(300);
     }

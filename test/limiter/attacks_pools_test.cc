@@ -84,7 +84,9 @@ TEST_F(AttacksMemoryTest, ACaptureThatEndsInTheMidstOfAnAllocationHidesNone) {
         [&] {
           CUdeviceptr pointer = 0;
           const CUresult result = cuMemAllocAsync(&pointer, 2000 * kMiB, stream);
-          if (result == CUDA_SUCCESS) EXPECT_LE(Resident(), 1024 * kMiB);
+          if (result == CUDA_SUCCESS) {
+            EXPECT_LE(Resident(), 1024 * kMiB);
+          }
           EXPECT_EQ(cuGraphLaunch(large, stream), CUDA_ERROR_OUT_OF_MEMORY);
         });
     ExpectCounted();

@@ -32,7 +32,9 @@ TEST_F(AttacksMemoryTest, AHandleThatIsMappedWhileItIsReleasedStaysCounted) {
           ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
           while (offered != 0) std::this_thread::yield();
           ExpectCounted();
-          if (is_mapped) ASSERT_EQ(cuMemUnmap(address, 2 * kMiB), CUDA_SUCCESS);
+          if (is_mapped) {
+            ASSERT_EQ(cuMemUnmap(address, 2 * kMiB), CUDA_SUCCESS);
+          }
           is_mapped = false;
         });
     ExpectTrue(0);
@@ -63,7 +65,9 @@ TEST_F(AttacksMemoryTest, AHandleThatIsRetainedWhileItIsUnmappedStaysCounted) {
           ASSERT_EQ(cuMemUnmap(address, 4 * kMiB), CUDA_SUCCESS);
           while (is_offered) std::this_thread::yield();
           ExpectCounted();
-          if (retained != 0) ASSERT_EQ(cuMemRelease(retained), CUDA_SUCCESS);
+          if (retained != 0) {
+            ASSERT_EQ(cuMemRelease(retained), CUDA_SUCCESS);
+          }
           retained = 0;
         });
     ExpectTrue(0);

@@ -84,11 +84,15 @@ TEST_F(ExportsTest, ABlockThatIsOpenInAContextThatEndsIsGoneWithIt) {
       for (int time = 0; time < 2; ++time) peer.Send(HandleOf(block), kHere);
       peer.Receive<char>(kHere);
       const bool is_freed_before = round % 2 != 0;
-      if (is_freed_before) ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+      if (is_freed_before) {
+        ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+      }
       ExpectTrue(600);
       peer.Send('d', kHere);
       peer.Receive<char>(kHere);
-      if (!is_freed_before) ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+      if (!is_freed_before) {
+        ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+      }
       ExpectTrue(0);
     }
     peer.Send('e', kHere);

@@ -185,7 +185,9 @@ TEST_F(MemoryTest, ThreadsThatAllocateAtOnceNeverPassTheLimit) {
             EXPECT_EQ(cuMemFree_v2(held.back()), CUDA_SUCCESS);
             held.pop_back();
           }
-          if (round % 64 == 0) EXPECT_LE(Resident(), 1024 * kMiB);
+          if (round % 64 == 0) {
+            EXPECT_LE(Resident(), 1024 * kMiB);
+          }
         }
         for (const CUdeviceptr pointer : held) cuMemFree_v2(pointer);
       });

@@ -62,7 +62,9 @@ TEST_P(CellTest, EachContainerGetsItsShare) {
                 Closest(shares[i], limit));
     EXPECT_TRUE(IsWithin(shares[i], limit)) << testing::PrintToString(shares[i]);
     EXPECT_GE(Mean(shares[i]), limit * cell.least);
-    if (cell.is_close) EXPECT_LE(Closest(shares[i], limit), kPoints);
+    if (cell.is_close) {
+      EXPECT_LE(Closest(shares[i], limit), kPoints);
+    }
   }
 }
 
