@@ -12,13 +12,13 @@
 namespace tessera::mps {
 namespace {
 
-constexpr mode_t kForClients = 0755;  // clients are anybody
+constexpr mode_t kForClients = 0755;  // clients run as any user
 constexpr mode_t kForRoot = 0700;
 constexpr char kSocket[] = "/control";
 
 using Type = os::FileInfo::Type;
 
-// Whether both are there and are links to the same file.
+// Whether both exist and are links to the same file.
 bool AreLinked(const std::string& a, const std::string& b) {
   const auto one = os::Inspect(a), other = os::Inspect(b);
   return one && other && one->device == other->device && one->inode == other->inode;
