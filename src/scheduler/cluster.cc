@@ -21,7 +21,7 @@ constexpr Misfit kUncounted{
     "a ResourceQuota counts what it is not known that whole devices of the node have", false};
 constexpr Misfit kUnread{"it is not known what a pod of the node has", true};
 
-// A device with less has no room for all containers.
+// A device with less free memory cannot fit all containers of the pod.
 int64_t LeastFree(const DeviceDemand& demand) {
   int64_t least = 0;
   for (const AskingContainer& container : demand.containers) {
@@ -59,7 +59,7 @@ void Cluster::RemoveNode(const std::string& name) {
   facts_.Remove(name);
   const auto node = nodes_.find(name);
   if (node == nodes_.end()) return;
-  // Its pods are still there: they count again where it comes back.
+  // Its pods keep their allocations, which count again when the node returns.
   node->second.devices.clear();
   node->second.unreadable = false;
   node->second.whole = 0;
@@ -79,7 +79,8 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
   if (pod->HasEnded()) return Release(pod->uid);
   auto taken = vendors_.TakenBy(*pod);
   if (!taken) return Release(pod->uid);
-  // Kubelet reports of a pod all the time: that is no news of its node.
+  // Kubelet updates pods constantly. An unchanged allocation must not count as a change of the
+  // node.
   if (*taken && !held && Has(*pod, (*taken)->usage)) return CountQuota(*pod, **taken);
   const NodeState* known = FindNode(pod->node);
   const bool told = known != nullptr && known->unread.contains(pod->uid);
@@ -125,7 +126,8 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   NodeChoice choice(NodePolicyOf(call.pod), ChoicesOf(call.pod));
   PodPlacement placement;  // on the best
   for (const std::string_view name : call.nodes) {
-    // Of thousands of nodes, those alone are looked into that would be better and may have room.
+    // A call may list thousands of nodes. Only nodes that would improve the choice and may have
+    // room are examined.
     const NodeSummary* node = summaries_.Find(name);
     if (node == nullptr || (node->kinds & kind) == 0 || node->most_free < least) continue;
     if (!choice.Wants(name, node->fullness)) continue;
@@ -157,7 +159,8 @@ NodeScores Cluster::Prioritize(const FilterCall& call) const {
   return scores;
 }
 
-// It may be bound: to be bound once more to the same node is safe, and to another one is not.
+// The pod may already be bound. Binding it again to the same node is safe; to another node it is
+// not.
 FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::string_view>& names) {
   if (std::ranges::find(names, hold.node) != names.end()) return {.nodes = {hold.node}};
   return {.error = "the pod may be bound to node " + hold.node +
@@ -317,7 +320,7 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
   Fit fit = FitOn(node, demand);
   if (!fit || !vendors_.HasAgent(demand.kind) || !quotas_.HasAny(pod.pod_namespace)) return fit;
   if (fit->empty()) return tl::unexpected(kUncounted);
-  // To evict pods of that node would not help.
+  // Evicting pods of this node would not help, because the quota is the namespace's.
   const std::string* why = quotas_.WhyNot(pod, UsageOfPlacement(*fit, nullptr));
   return why == nullptr ? fit : tl::unexpected(Misfit{*why, false});
 }
@@ -331,7 +334,7 @@ bool Cluster::HasRoom(const Hold& hold) const {
         node->devices, held.first, [](const CandidateDevice& one) { return one.capacity.device; });
     if (device == node->devices.end()) return false;
     const DeviceUsage all = AllOf(device->capacity);
-    const DeviceUsage& used = device->used;  // by what is held, too
+    const DeviceUsage& used = device->used;  // includes holds
     return used.containers <= all.containers && used.memory <= all.memory &&
            used.cores <= all.cores;
   };
