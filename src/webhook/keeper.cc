@@ -98,7 +98,7 @@ void Keeper::Ended(const Status& status) {
     retries_.Succeeded();
     return again_.RingWithin(look_);
   }
-  // Another replica was faster: that is no failure, and told only where it goes on.
+  // Another replica wrote first. That is no failure, so it is logged only if it repeats.
   const bool raced = status.error().reason == Reason::kApiConflict && !retries_.pause().count();
   if (!raced && status.error().message != refusal_) {
     refusal_ = status.error().message;
