@@ -109,7 +109,8 @@ void Allocator::FinishAllocation(const Allocation& allocation, const Result<Frac
 
 Result<Grant> Allocator::MakeGrant(const Allocation& allocation, const FractionMatch* match) {
   // Allocate races with the reconciler's Withdraw. The lock makes a grant and its record one step,
-  // with the newest snapshot. So after Set, no grant of a withdrawn share is missing in the ledger.
+  // with the newest snapshot. So after Set, every grant of a withdrawn share is in the ledger's
+  // inbox.
   const MutexLock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
   const bool late = rendering.fractions || snapshot_->preparations != nullptr;
