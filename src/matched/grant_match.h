@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a matched grant (pod_match.h) when its container is about to be made. kubelet keeps the
-// answer to Allocate, so a wrong match cannot be repaired, only refused. Pure; any thread.
+// Checks a matched grant (pod_match.h) when its container is about to be made. A wrong match can
+// only be refused, because kubelet keeps the answer to Allocate. Pure; any thread.
 #pragma once
 
 #include <optional>
