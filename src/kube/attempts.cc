@@ -99,7 +99,7 @@ void Attempts::AttemptEnded(Attempt& attempt, Result<http::Reply> reply) {
     return StartWaiting();
   }
   const http::Remote::Done done = std::move(attempt.done_);
-  done(std::move(reply));  // may end it
+  done(std::move(reply));  // may destroy the attempt
 }
 
 }  // namespace tessera::kube
