@@ -50,7 +50,7 @@ std::string Elsewhere(const Schema& schema, std::string_view name) {
   return only;
 }
 
-// Whether a value in quotes is an error: quotes make it a text.
+// Whether values of the type must have no quotes, which would make them text.
 bool IsPlain(Type type) {
   return type == Type::kBool || type == Type::kInt || type == Type::kDecimal;
 }

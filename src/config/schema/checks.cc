@@ -87,8 +87,7 @@ std::optional<Misfit> CheckCdiKind(std::string_view text) {
 }
 
 std::optional<Misfit> CheckAnnotationPrefix(std::string_view text) {
-  constexpr size_t kLongest =
-      32;  // the name of the resource follows; both together have 63 characters
+  constexpr size_t kLongest = 32;  // the name of the resource follows, 63 characters in all
   const size_t slash = text.find('/');
   const bool domain = slash == std::string_view::npos || IsCdiPart(text.substr(0, slash), "-.");
   const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
