@@ -15,7 +15,7 @@ enum class Company : uint8_t {
   kNone,
   kSiblings,    // other processes of the container
   kNeighbours,  // other containers
-  kUnknown,     // other containers, or nobody
+  kUnknown,     // other containers, or none
 };
 
 // The cost of a kernel with its grid and block, or of a graph.
