@@ -31,7 +31,7 @@ namespace tessera::kube {
 struct Limits {
   double per_second = 50;     // attempts, on average; as kubelet's own limit, for bursts of pods
   double burst = 100;         // attempts at once
-  Duration deadline{30'000};  // of a call, or a list's page, with all its attempts
+  Duration deadline{30'000};  // of a call or a list page, with all attempts
   Duration attempt{10'000};   // of one attempt
   Duration watch{300'000};    // of a watch stream, which is renewed then or a little earlier
   int page = 100;             // largest page of a list, in objects
