@@ -192,15 +192,17 @@ inline constexpr uint64_t kMostHeld = 500'000'000;  // ns
 // Kernels that take longer in company are not calibrated.
 inline constexpr uint64_t kLongestCalibrated = 200'000'000;  // ns
 
-// A process's launches on a device that are not measured yet. Only the slot's owner writes it, and
-// after its death the process that claimed the slot (time/in_flight.h).
+// A process's launches on a device that are not measured yet. The slot's owner writes it, and after
+// its death the process that claimed the slot. Any process may clear `since` of a flight that the
+// bucket's mark names as charged (time/in_flight.h).
 struct InFlight {
   uint64_t since;  // when it began, in ns of the monotonic clock; 0: no flight
   int64_t taken;   // ns taken from the bucket for it
 };
 
-// Memory of a device that processes share (accounting/lending.h). Only the slot's owner writes it,
-// and after its death the process that claimed the slot. Bytes, except the last two.
+// Memory of a device that processes share (accounting/lending.h). The slot's owner writes it, and
+// after its death the process that claimed the slot. Any process may take `doubtful`. Bytes, except
+// the last two.
 struct Lending {
   uint64_t exported;  // held by this process, and perhaps by others as well
   uint64_t imported;  // made by others, and counted for them or as lent

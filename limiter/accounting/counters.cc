@@ -165,6 +165,7 @@ inline MoveResult TryMove(const TotalWord& seen, Accounting* accounting, int dev
 
 MoveResult Move(Accounting* accounting, int device, uint32_t slot, int64_t units, uint64_t limit) {
   for (int i = 0; i < kAttempts; ++i) {
+    // The retry loop of the lock-free total: read, complete the last operation, exchange.
     const MoveResult moved =
         TryMove(Read(accounting->devices[device].total), accounting, device, slot, units, limit);
     if (moved != MoveResult::kNoUse) return moved;

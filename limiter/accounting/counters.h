@@ -25,7 +25,7 @@ inline constexpr uint64_t UnitsOf(uint64_t bytes) {
 enum class MoveResult : uint8_t { kDone, kPastLimit, kNoUse };
 
 // Adds `units`, or removes them, at most the slot's share. Only the slot's owner may call it, from
-// any thread; kLentSlot is open to every process. kNoUse: the words change faster than an attempt
+// any thread. kLentSlot is open to every process. kNoUse: the words change faster than an attempt
 // can finish, or were overwritten.
 MoveResult Move(Accounting* accounting, int device, uint32_t slot, int64_t units, uint64_t limit);
 

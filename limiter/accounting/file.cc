@@ -213,9 +213,9 @@ Region* MapRegion(int file) {
 
 bool Denies(Trouble trouble, bool closed) {
   if (closed) return true;
-  // Denied: the container can cause each of these itself. It may place or truncate files, start
-  // 1,024 processes, lower its own limits, or fill the file system. To be alone with the full limit
-  // would reward that.
+  // Denied: the container can cause each of these itself, and the process would get the full limit
+  // once more. It may place or truncate files, start 1,024 processes, lower its own limits, or fill
+  // the file system.
   return trouble == Trouble::kForeign || trouble == Trouble::kTruncated ||
          trouble == Trouble::kFull || trouble == Trouble::kNoRoom || trouble == Trouble::kFullDisk;
 }

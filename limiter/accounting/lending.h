@@ -4,10 +4,10 @@
 // lends it. It then leaves the maker's share and is counted as lent, for the container, until the
 // last importer is seen to release it.
 //
-// No call reports which processes hold an allocation. So lent memory is bounded instead: it never
-// exceeds the imports of living processes, plus the memory that living ones lent while perhaps only
-// a descriptor held it. Any excess is released as soon as the bound falls. Any process, any thread;
-// no call waits.
+// No call reports which processes hold an allocation. So lent memory is bounded instead. It never
+// exceeds two sums: the imports of living processes, and the memory that living ones lent while
+// perhaps only a descriptor held it. When the bound falls, the excess is released. Any process, any
+// thread; no call waits.
 #pragma once
 
 #include "limiter/contract.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock between threads of this process: one word, unlocked when zero. Never used between
-// processes. Their locks are the kernel's, which releases them when a process dies.
+// A lock between threads of this process: one word, unlocked when zero. Mutexes lie in
+// ProcessMemory (process_memory.h), so a forked child never inherits a locked one. Never used
+// between processes. Their locks are the kernel's, which releases them when a process dies.
 #pragma once
 
 #include <linux/futex.h>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of a container's processes in its region. A slot never moves. Only its owner writes it.
+// The slots of a container's processes in its region. A slot never moves. Only its owner begins
+// operations on it; any process may complete the last one.
+//
 // After the owner's death another process claims the slot and gives back what it held. One process
-// at a time can claim it; if that one is killed over it, the next one continues.
+// at a time can claim it. If that one is killed over it, the next one continues; if it is stopped,
+// the memory stays counted until it goes on or ends.
 #pragma once
 
 #include "limiter/accounting/locks.h"

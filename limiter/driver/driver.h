@@ -17,9 +17,9 @@ struct Driver {
 #include "limiter/driver/functions.def"
 };
 
-// The driver of this process. Any thread. It is found at the first call after a driver was loaded:
-// the one that answered a lookup of the program (TakeDriver), otherwise the first in the loader's
-// list. It stays until it is unloaded.
+// The driver of this process. Any thread. It is found at the first call after a driver was loaded.
+// A driver that answered a lookup of the program comes first (TakeDriver), then the first in the
+// loader's list. It stays until it is unloaded.
 const Driver& TheDriver();
 
 // A lookup of the program ended at this address. True if it is in a driver; that one is then this

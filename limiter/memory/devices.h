@@ -18,8 +18,8 @@ int PlaceOfLocation(const CUmemLocation& location);
 // The place of the calling thread's context. Also -1 without a context, which the driver then
 // reports.
 int CurrentPlace();
-// Free bytes of a device, as the driver reports them to the calling thread's context. 0: the
-// context is another device's, there is none, or the driver does not answer.
+// Free bytes of a device, as the driver reports them to the calling thread's context. 0: not known.
+// The context may be another device's or missing, or the driver does not answer.
 uint64_t FreeInContext(CUdevice device);
 // The place of allocated memory. Also -1 for memory that is not a device's.
 int PlaceOfPointer(CUdeviceptr pointer);

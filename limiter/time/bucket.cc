@@ -67,6 +67,7 @@ uint64_t Take(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_
     }
     bucket.left = LeftAfter(bucket.left, cost);
     if (!Swap(accounting, seen, bucket)) continue;
+    // A kill before this step loses only the addition to `used`.
     __atomic_fetch_add(&accounting->used, static_cast<uint64_t>(cost), __ATOMIC_RELAXED);
     return 0;
   }

@@ -95,8 +95,8 @@ class Wait {
 // The kernel or graph of this key is gone.
 void ForgetCost(uint64_t key);
 
-// Returns when the measured launches of a context are done, or after 5 s: one of its streams may
-// wait for a later call of the program.
+// Returns when the measured launches of a context are done, or after 5 s, since a stream may wait
+// for a later call of the program.
 void AwaitMeasures(CUcontext context);
 
 // Around a driver call that may end a context. Launches in it are charged, whether they were done
