@@ -62,8 +62,7 @@ uint64_t OwnIdentity() {
 }
 
 uint64_t ContainerBegan() {
-  constexpr uint64_t kTick =
-      10'000'000;  // ns; fixed for user space, whatever the kernel's own tick
+  constexpr uint64_t kTick = 10'000'000;  // ns; the tick of /proc, always
   uint64_t start = 0;
   timespec boot;
   if (!StartOf("/proc/1/stat", &start) || clock_gettime(CLOCK_BOOTTIME, &boot) != 0) return 0;

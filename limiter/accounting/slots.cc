@@ -42,8 +42,8 @@ void Mirror(Region* region, uint32_t slot, int device) {
   HamiUsed* const used = &region->hami.slots[slot].used[device];
   const ShareWord* const word = &region->accounting.slots[slot].share[device];
   ShareWord seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-  // Threads race to write the mirror. A thread that sees the share change writes again, so the last
-  // value wins.
+  // Threads race to write the mirror. A thread that sees the share change writes again, four times
+  // at most.
   for (int i = 0; i < 4; ++i) {
     const uint64_t total = (seen & kMaxUnits) * kUnit;
     const uint64_t other = __atomic_load_n(&used->context, __ATOMIC_RELAXED) +
