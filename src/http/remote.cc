@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libevent's connections, and a parser of our own choice (reply_parser.h): libevent's HTTP client
-// keeps a chunk until it is whole, and API servers send what they have as one. What libevent calls
-// writes down what happened; who asked is told by a timer, and may destroy what he likes.
+// Uses libevent's connections with our own parser (reply_parser.h). libevent's HTTP client delivers
+// a chunk only when it is complete, and API servers send all available data as one chunk.
+// libevent's callbacks only record events. A timer then calls the caller's callbacks, which may
+// destroy any object here.
 #include "http/remote.h"
 
 #include <event2/buffer.h>

@@ -3,10 +3,10 @@
 // connection serves the next call; a followed call has its own connection.
 // One thread: the loop's. The process must ignore SIGPIPE.
 //
-// Errors name the place and the cause: "10.96.0.1:443: connection refused". kTimedOut after a time
-// limit. kInvalid for bad certificates, a bad call, or a bad TLS library (tls.h). kNotFound if that
-// library or the unix socket is missing. kUnavailable otherwise. Unix socket errors are those of
-// os::ConnectUnix. Any answer of the server is a Reply.
+// Errors name the place and the cause: "10.96.0.1:443: connection refused". A time limit gives
+// kTimedOut. Bad certificates, a bad call, or a bad TLS library (tls.h) give kInvalid. A missing
+// TLS library or unix socket gives kNotFound. All other failures are kUnavailable. Unix socket
+// errors are those of os::ConnectUnix. Any answer of the server is a Reply.
 #pragma once
 
 #include <functional>

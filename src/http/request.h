@@ -59,7 +59,7 @@ class RequestReader {
 std::string HeadOf(const Response& response, const Takes& takes, bool keep);
 
 // Parses the target of the request line. Query values are decoded; the last of equal names counts.
-// kInvalid if it is no target, or the query has no name=value form or contains a NUL.
+// The result is kInvalid for a bad target, a query without name=value form, or a NUL.
 Result<Request> ReadTarget(std::string_view method, const std::string& target, std::string body);
 
 }  // namespace tessera::http

@@ -57,8 +57,8 @@ class Tls {
   // The table of this program's library, or an error as from Make.
   static Result<const TlsTable*> Table();
 
-  // kInvalid if a certificate or key is unreadable, they do not match, or the library is bad.
-  // kNotFound if the library is at none of the places; a retry may find it.
+  // Gives kInvalid if a certificate or key is unreadable, they do not match, or the library is bad.
+  // Gives kNotFound if the library is at none of the places; a retry may find it.
   static Result<Tls> Make(const Endpoint& endpoint);
   static Result<Tls> Make(const Endpoint& endpoint, const std::vector<std::string>& places);
 
