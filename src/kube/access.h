@@ -49,9 +49,9 @@ Result<std::optional<Access>> InCluster(const os::Root& root, const Environment&
 // The path of the token's file, which may not exist yet. Empty if the variables are missing.
 std::string InClusterToken(const os::Root& root, const Environment& environment);
 
-// The access of a kubeconfig's current context. Relative paths start at its directory. kNotFound,
-// kPermission, or kInvalid: no kubeconfig, or an unsupported feature (exec, auth-provider, user
-// name and password, a proxy), which the message names.
+// The access of a kubeconfig's current context. Relative paths start at its directory. Besides
+// kNotFound and kPermission, it gives kInvalid for a malformed file or an unsupported feature. The
+// message names the feature: exec, auth-provider, user name and password, or a proxy.
 Result<Access> FromKubeconfig(const std::string& path);
 // As FromKubeconfig, from a text that was read from `path`.
 Result<Access> ParseKubeconfig(const std::string& path, std::string text);

@@ -73,14 +73,14 @@ class Client {
   void Replace(const std::string& path, const json::Value& object, const Form& form, Answer answer);
   // Binds a pod to a node in one attempt. A second one follows only after a 429, since the server
   // then did not process the first. The outcome means:
-  //   success          the pod is bound and has the annotations
-  //   kApiUnreachable  unknown: the pod may be bound now, later, or never. The caller keeps the
+  //   success          The pod is bound and has the annotations.
+  //   kApiUnreachable  Unknown: the pod may be bound now, later, or never. The caller keeps the
   //                    pod's hold and reads the pod. Binding it again to the same node is safe,
-  //                    since the API server binds a UID once
-  //   kApiConflict     the pod is already bound, perhaps by an earlier call, or is being deleted,
-  //                    gated, or replaced by another of its name. The caller reads the pod
-  //   kNotFound        the pod is gone
-  //   any other        this call has not bound the pod
+  //                    since the API server binds a UID once.
+  //   kApiConflict     The pod is already bound, perhaps by an earlier call, or is being deleted,
+  //                    gated, or replaced by another of its name. The caller reads the pod.
+  //   kNotFound        The pod is gone.
+  //   any other        This call has not bound the pod.
   void Bind(const Binding& binding, Outcome outcome);
   // If the patch has metadata.resourceVersion: kApiConflict if the object has changed. The answer
   // is the new object.

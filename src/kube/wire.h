@@ -50,8 +50,8 @@ class EventReader {
   // etcd's default limit is 1.5 MiB an object.
   static constexpr size_t kLongest = size_t{16} << 20;
 
-  // Parses the next piece and appends complete events. kInvalid if the stream is no watch stream or
-  // an event is too long; then no later piece succeeds.
+  // Parses the next piece and appends complete events. Gives kInvalid if the stream is no watch
+  // stream or an event is too long; then no later piece succeeds.
   Status Add(std::string_view bytes, std::vector<WatchEvent>& events);
 
  private:
