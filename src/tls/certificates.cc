@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates for servers of ours, and who vouches for them: ECDSA on P-256.
+// Makes and checks certificates for our servers and their CA: ECDSA on P-256.
 #include <cstdint>
 #include <cstring>
 #include <ctime>

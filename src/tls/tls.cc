@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtessera-tls.so: OpenSSL, and libevent's connections over it, for programs that speak TLS with
-// a server or are one. libevent's core is the program's. Of the C++ library there are headers
-// alone, so that none is linked in; where memory runs out, OpenSSL says so.
+// libtessera-tls.so: OpenSSL, and libevent's TLS connections, for programs that are TLS clients or
+// servers. The program supplies libevent's core. Only headers of the C++ library are used, so that
+// it is not linked. Memory errors are OpenSSL's to report.
 #include <event2/bufferevent_ssl.h>
 #include <event2/thread.h>
 
