@@ -61,9 +61,10 @@ class Cluster {
   // devices the victims hold.
   VictimsByNode Preempt(const PreemptCall& call) const;
   // The Binding of the pod to this node, from the hold there. Without a usable hold the pod is
-  // placed again, and the new placement is held. A hold is unusable if another scheduler's pod took
-  // its room. kNoRoom if the node has no room, kNotFound if no such pod waits. kApiConflict if the
-  // pod may already be bound to another node.
+  // placed again, and the new placement is held. A hold becomes unusable when another scheduler
+  // binds a pod into its room.
+  // Gives kNoRoom if the node has no room, kNotFound if no such pod waits, kApiConflict if the pod
+  // may already be bound to another node.
   Result<kube::Binding> PlaceOn(const BindCall& call, Steady now, Wall wall);
   // Whether the node's device plugin finds the pod by HAMi's node lock. An agent that binds late
   // does not need it. The pod with this UID has a hold on the node.

@@ -40,8 +40,8 @@ class NodeLocks {
             MayLock may_lock = {});
   ~NodeLocks();
 
-  // Succeeds once the node is locked for the pod. kUnavailable if it stays locked for another pod,
-  // kInvalid if the lock is unreadable, or the client's error.
+  // Succeeds once the node is locked for the pod. Gives kUnavailable if it stays locked for another
+  // pod, kInvalid if the lock is unreadable, or the client's error.
   void Take(const std::string& node, const hami::LockOwner& owner, Done done);
   // Removes the lock of a pod that was not bound; no plugin will. A lock that another scheduler
   // wrote since for the same pod stays.
