@@ -26,8 +26,9 @@ bool AsksForAny(const kube::Container& container, const RequestRules& rules);
 Result<std::optional<size_t>> RulesAskedBy(std::span<const kube::Container* const> containers,
                                            std::span<const RequestRules* const> rules);
 
-// kInvalid, with the correction: a non-integer amount, a percentage over 100, a limit that differs
-// from its request, an unavailable size, two sizes, or a combination that the rules exclude.
+// Gives kInvalid, with the correction, for a non-integer amount, a percentage over 100, an
+// unavailable size, or two sizes. A limit that differs from its request, or a combination that the
+// rules exclude, is also kInvalid.
 Status CheckRequest(const kube::Container& container, const RequestRules& rules);
 
 }  // namespace tessera

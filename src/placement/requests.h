@@ -75,8 +75,8 @@ struct DeviceCapacity {
   bool operator==(const DeviceCapacity&) const = default;
 };
 
-// Checks that the parts do not exceed the request: the requested number of distinct devices of this
-// node, each with no more memory and cores. kInvalid names the misfit.
+// Checks the parts against the request: the requested number of distinct devices of this node, and
+// no more memory and cores on each. A misfit is kInvalid and named.
 Status CheckParts(std::span<const Fraction> parts, const Request& request,
                   std::span<const DeviceCapacity> capacities);
 
