@@ -36,6 +36,7 @@ void Binder::Bind(const BindCall& call, Done done) {
 }
 
 void Binder::Place(const WorkPtr& work, bool may_read) {
+  // An earlier call's Binding may still be in flight.
   work->unsure = cluster_.IsSent(work->call.uid);
   auto binding = cluster_.PlaceOn(work->call, clock_.Now(), clock_.WallNow());
   if (binding) {
@@ -68,6 +69,8 @@ void Binder::Lock(const WorkPtr& work) {
 }
 
 void Binder::Send(const WorkPtr& work) {
+  // The call may have waited for long. A replica that lost the Lease must not bind, because the new
+  // leader allocates the same room.
   if (const Status may = may_bind_(); !may) return Refuse(work, may.error());
   ++work->sent;
   cluster_.BindingSent(work->call.uid);

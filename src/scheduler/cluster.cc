@@ -75,6 +75,7 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
   }
   waiting_.erase(pod->uid);
   refusals_.Erase(pod->uid);
+  // A bound pod's annotations replace its hold.
   const bool held = holds_.erase(pod->uid) > 0;
   if (pod->HasEnded()) return Release(pod->uid);
   auto taken = vendors_.TakenBy(*pod);
@@ -197,6 +198,8 @@ std::vector<kube::PodPtr> Cluster::ToWake(Steady now) {
 
 Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wall) {
   auto hold = holds_.find(call.uid);
+  // Kube-scheduler may bind to another node than the held one, and another scheduler may have used
+  // the held room.
   const bool held = hold != holds_.end() && hold->second.node == call.node;
   if (!held || (!hold->second.sent && !HasRoom(hold->second))) {
     const auto pod = waiting_.find(call.uid);

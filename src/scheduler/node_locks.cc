@@ -99,6 +99,8 @@ void NodeLocks::JudgeOwner(const std::string& node, const hami::LockOwner& owner
               });
 }
 
+// The patch names the version that was read. If two schedulers race for the lock, one gets a
+// conflict.
 void NodeLocks::Write(const std::string& node, const std::string& version) {
   if (const Status may = may_lock_ ? may_lock_() : Status(); !may) return End(node, may);
   const hami::NodeLock lock{.time = clock_.WallNow(),

@@ -145,6 +145,8 @@ struct Service::Impl {
         events(loop, client, options.host, [](std::string_view) {}),
         locks(loop, clock, client, options.locks, [this] { return MayPlace(); }),
         binder(clock, client, cluster, locks, [this] { return MayPlace(); }),
+        // The former leader may have bound pods that the watches have not reported yet. Placing
+        // without them would allocate the same room twice, so a new leader waits for fresh lists.
         leadership(loop, clock, client, options.lease,
                    [this] {
                      fresh_nodes.Demand(nodes);
