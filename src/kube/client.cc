@@ -148,6 +148,8 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
   Error error = ErrorOf(call, reply);
   const Duration pause = attempts.NextPause(call.pauses);
   const bool passes = reply ? Passes(reply->status) : IsPassing(reply.error());
+  // A call that must not be sent twice is retried only after a 429. Any other transient failure
+  // leaves its outcome unknown.
   const bool settled = !call.request.once || IsUnread(reply);
   const bool again = passes && settled && SystemClock().Now() + pause < call.term.end;
   if (passes && !settled) error.reason = Reason::kApiUnreachable;

@@ -32,6 +32,7 @@ void NodeKeeper::CompareNode() {
 }
 
 void NodeKeeper::Write(const json::Value& node) {
+  // Set may run while the write is in flight. WriteEnded then compares again.
   changed_ = false;
   const auto patch = desired_ ? desired_(node) : std::nullopt;
   if (!patch) return WriteEnded({});
