@@ -196,6 +196,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
   if (impl_->path.empty()) return;
+  // A successor may have replaced the socket's file already.
   auto now = os::Inspect(impl_->path);
   bool ours = now && impl_->socket && now->inode == impl_->socket->inode &&
               now->device == impl_->socket->device;
