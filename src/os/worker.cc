@@ -115,6 +115,8 @@ void Work(const std::shared_ptr<Workers::State>& state) {
     }
     --state->idle;
     if (state->stopping) break;
+    // The other idle threads took tasks during the wait, so this one is the last idle thread and
+    // stays.
     if (!woken && state->idle == 0) continue;
     if (!woken) break;
     auto task = std::move(state->tasks.front());
