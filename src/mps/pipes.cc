@@ -66,6 +66,8 @@ Result<bool> Pipes::RestoreSockets() const {
     const std::string own = kept_ + "/" + name;
     const std::string path = pipe_ + "/" + name;
     if (AreLinked(own, path)) continue;
+    // A container may put a file there between these two calls. Link then fails, and the
+    // supervisor's next step tries again.
     TRY(os::RemoveTree(path));
     TRY(Link(own, path));
     mended = true;

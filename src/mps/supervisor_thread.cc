@@ -79,6 +79,7 @@ SupervisorThread::SupervisorThread(Order order, std::function<void()> changed)
           state->stopped = true;
           state->told.notify_all();
         }
+        // After `stopped` is set: the loop then finds it and starts the next supervisor.
         changed();
       });
   if (started) return;

@@ -74,6 +74,8 @@ void Supervisors::Begin(Orders wanted) {
 }
 
 void Supervisors::Changed() {
+  // Called on the loop at each change of a supervisor. New daemons start only after all leaving
+  // ones have stopped, as two daemons must not have the same GPU.
   for (;;) {
     std::erase_if(leaving_, [](const auto& thread) { return thread->stopped(); });
     if (!leaving_.empty()) return;
