@@ -306,6 +306,8 @@ Result<LibraryPtr> Session::Open() {
     if (library_ != nullptr) return library_;
     opening_ = true;
   }
+  // Outside the mutex, as the driver may hang here. opening_ keeps other threads from a second
+  // call; they wait at most kPatience.
   Result<LibraryPtr> library = Library::Open(paths_);
   std::string driver;
   if (library) {
