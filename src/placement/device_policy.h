@@ -20,8 +20,8 @@ struct ScoreWeights {
   bool operator==(const ScoreWeights&) const = default;
 };
 // The usage score: for each kind 0 to 10 times its weight, added up. It is 0 if `all` lacks a kind.
-// It is a float, so that nodes and devices compare equal exactly where HAMi's scheduler, which uses
-// floats, finds them equal.
+// It is a float, so that nodes and devices compare equal exactly where they do for schedulers that
+// compute with floats.
 float ScoreOf(const DeviceUsage& used, const DeviceUsage& all, const ScoreWeights& weights = {});
 
 // A device with room, as policies see it.
