@@ -6,12 +6,12 @@
 // usage: bench_limiter_share [OPTION]... PERCENT[xPROCESSES[+IDLE]][:PERCENT...]...
 // A load names each container by its limit, the processes that launch, and those with only a
 // context. Limit 0: without the library.
-// --kernels US,...: the kernels' lengths; default 20,200,2000,50000.
-// --seconds N: windows of a second, default 5. --warm N: seconds before the first.
-// --jitter PERCENT: kernels take up to this much longer.
-// --slice US: processes get time slices of that length; else they are served in order of arrival.
-// --agent 1: as on a node with the agent, which reports the GPU time of other containers.
-// --sms N: the GPU's multiprocessors, and a kernel's blocks; default 132. It changes what a limiter
+// --kernels US,...: The kernels' lengths; default 20,200,2000,50000.
+// --seconds N: Windows of a second, default 5. --warm N: Seconds before the first.
+// --jitter PERCENT: Kernels take up to this much longer.
+// --slice US: Processes get time slices of that length; else they are served in order of arrival.
+// --agent 1: As on a node with the agent, which reports the GPU time of other containers.
+// --sms N: The GPU's multiprocessors, and a kernel's blocks; default 132. It changes what a limiter
 // reads, not the kernels' time (shares/cell.h).
 // Fails if a row with the library misses its limit by more than the goal.
 #include <algorithm>

@@ -15,14 +15,14 @@ namespace tessera::cli {
 int RunKubelet(const kubelet::EmbeddedOptions& options);
 
 // Sends an order to the kubelet that runs in `dir`:
-//   status                      the resources, their devices' holders, the pods
-//   run POD [--limits R=N,...] [--init R=N,...] [--sidecar R=N,...]
-//                               admits a pod and waits for the result; each flag is a
+//   status:                     The resources, their devices' holders, the pods
+//   run POD [--limits R=N,...] [--init R=N,...] [--sidecar R=N,...]:
+//                               Admits a pod and waits for the result; each flag is a
 //                               container, and may be repeated
-//   end POD                     ends it and frees its devices
+//   end POD:                    Ends it and frees its devices
 //   restart-container POD CONTAINER
-//   drop RESOURCE               ends the connection to the resource's plugin
-//   restart | kill | start      kubelet itself: stopped and started; killed; started again
+//   drop RESOURCE:              Ends the connection to the resource's plugin
+//   restart | kill | start:     Kubelet itself: stopped and started; killed; started again
 //   events [--last N] [--follow]
 // POD is NAME or NAMESPACE/NAME.
 int KubeletControl(const std::string& dir, const std::string& verb,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server on DIR/control.sock of `tessera-sim kubelet`: JSON in and out.
-//   GET  /status                 resources, pods, whether kubelet runs
-//   POST /run                    {"namespace","name","containers":[{"name","kind","limits"}]};
-//                                answers {"ticket":N} at once, as a plugin may hang for ever
-//   POST /restart-container      {"pod":"NAMESPACE/NAME","container"}; answers a ticket too
-//   GET  /result?ticket=N        {"done":false}, or {"done":true} and the result
-//   POST /end, /drop             {"pod"}, {"resource"}
-//   POST /restart, /kill, /start kubelet itself
+//   GET  /status                 Resources, pods, whether kubelet runs.
+//   POST /run                    {"namespace","name","containers":[{"name","kind","limits"}]}.
+//                                Answers {"ticket":N} at once, as a plugin may hang for ever.
+//   POST /restart-container      {"pod":"NAMESPACE/NAME","container"}. Answers a ticket too.
+//   GET  /result?ticket=N        {"done":false}, or {"done":true} and the result.
+//   POST /end, /drop             {"pod"}, {"resource"}.
+//   POST /restart, /kill, /start kubelet itself.
 //   GET  /events?after=N         {"last":M,"events":[{"number","time","text"}]}
 #pragma once
 

@@ -2,11 +2,11 @@
 // The MPS daemon of a resource on this machine. It is run by NVIDIA's programs
 // nvidia-cuda-mps-control and nvidia-smi, from PATH. The daemon's directory has these entries.
 //
-//   pipe/        the daemon's sockets; containers mount it
-//   kept/        hard links to the sockets, to restore them from (pipes.h)
-//   log/         its log
-//   status.json  its status, for the agent
-//   .started     the mark that NVIDIA's program leaves
+//   pipe/:        The daemon's sockets; containers mount it
+//   kept/:        Hard links to the sockets, to restore them from (pipes.h)
+//   log/:         Its log
+//   status.json:  Its status, for the agent
+//   .started:     The mark that NVIDIA's program leaves
 //
 // A daemon is known by its program, its user and the pipe directory in its environment. So a daemon
 // of an earlier process is found too. Any process may choose a name and variables. One with another

@@ -2,9 +2,9 @@
 // Keeps the MPS control daemon of one resource alive:
 //
 //   down --start, sizes--> ready --no answer--> silent --too often--> (killed) down
-//                                               silent: also while it cannot be reached, and stays
+//                                               silent: Also while it cannot be reached, and stays
 //                            ^  \--it ended--> down       \--an answer--> ready
-//                            \--adopted: it runs already, answers, and was told the same sizes
+//                            \--adopted: It runs already, answers, and has the same sizes
 //
 // If GPUs answer late or are plugged later, a new start takes them in while the daemon has no
 // client. Restarts pause for growing times. Each state is published to the agent at once. One
