@@ -95,7 +95,7 @@ bool Names(std::string_view list, std::string_view word) {
   return std::ranges::any_of(words, [&](const auto& one) { return SameName(Trim(one), word); });
 }
 
-// False if the header is ambiguous.
+// False if the header is malformed or ambiguous.
 bool ReadHeader(std::string_view line, Headers& headers) {
   const size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);

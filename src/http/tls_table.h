@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface of libtessera-tls.so (src/tls) to the program that loads it. Only plain types cross
-// it, because each side links its own C++ library. Both must be of one build. The loader checks
-// that before it calls any function of the table.
+// it, because the two files share no C++ library. Both must be of one build. The loader checks that
+// before it calls any function of the table.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rewrites JSON that would stop the parser although the reader does not need it. API servers pass
-// on user text in `managedFields` without a schema. Too deep nesting becomes 0, a lone surrogate
-// U+FFFD, and an exponent is cut to few digits. Other invalid JSON stays invalid. One thread.
+// on user text in `managedFields` without a schema. Too deep nesting becomes 0, an escaped
+// surrogate U+FFFD, and an exponent is cut to few digits. Other invalid JSON stays invalid. One
+// thread.
 #pragma once
 
 #include <cstddef>
