@@ -114,7 +114,7 @@ void LabelSync::LabelNode(const Labels& labels) {
 }
 
 void LabelSync::Write(const Labels& labels) {
-  // Likewise the file replaces labels on the node.
+  // For the same reason the file replaces labels on the node.
   if (config_.output == config::LabelsOutput::kAuto && !written_) {
     on_node_.reset();
     (void)at_.to_node({});
