@@ -15,7 +15,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMessages = 8;       // of a container, that are said between two repeats
-constexpr Duration kUnseen{600'000};  // what is told of a pod that nobody knows is kept so long
+constexpr Duration kUnseen{600'000};  // how long the state of an unknown pod is kept
 constexpr std::string_view kAwaited = "-devices-to-allocate";  // at the end of each vendor's key
 
 constexpr char kRefused[] = "VirtualGpuRefused";
