@@ -122,7 +122,7 @@ class Agent : public kubelet::PluginObserver {
           .described = [this] { return resources_.AllDescribed(); },
           .held = [this] { return HeldNames(); }}};
 
-  // Where kubelet is.
+  // kubelet's location and registration path, and the parts that depend on them.
   kubelet::Directories directories_;
   bool seeking_ = false;  // kubelet's directories are absent or incomplete
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;

@@ -67,7 +67,7 @@ class Offering {
 
   // A list was published.
   bool published() const { return list_ != nullptr; }
-  // What kubelet was last told.
+  // The offer of kubelet's last list.
   const OfferPtr& offer() const { return offer_; }
   bool streaming() const { return plugin_->state() == kubelet::PluginState::kStreaming; }
   size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }

@@ -3,10 +3,10 @@
 // its list is due. It passes events to the reconciler (ResourceEvents), which carries out the
 // consequences. Owned by ResourceSet.
 //
-//   kStarting ──what the backend reported while it started is judged──▶ kFirstChecks
-//   kFirstChecks ──devices are found and checked, or have had their time──▶ kServing
+//   kStarting ──the backend's first reports are judged──▶ kFirstChecks
+//   kFirstChecks ──devices are checked, or kFirstCheckLimit is over──▶ kServing
 //   kServing, or before ──another kind of device is configured──▶ kChangingKind
-//   kChangingKind ──the first scan of that kind, or its time is over──▶ kServing
+//   kChangingKind ──that kind's first scan, or kChangeLimit is over──▶ kServing
 //
 // One thread: the loop's.
 #pragma once

@@ -3,8 +3,8 @@
 // The one without the lock serves from memory, and takes over when the other ends.
 //
 //   state.jsonl     facts: replaced as a whole, synced to the disk
-//   verdicts.jsonl  a log of this boot's verdicts: appended to before kubelet is told, not synced,
-//                   for it need only outlive the process; with the kernel it means nothing
+//   verdicts.jsonl  a log of this boot's verdicts: appended before kubelet gets the list, not
+//                   synced; it must survive the process, but means nothing after a reboot
 //
 // One thread.
 #pragma once
