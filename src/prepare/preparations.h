@@ -3,10 +3,10 @@
 // has forgotten the grants. Each step is in the journal first (journal.h), so the next agent can
 // continue after a crash at any point:
 //
-//   preparing ──Prepare comes off in time──▶ prepared ──kubelet has forgotten, or its shares are
+//   preparing ──Prepare succeeds in time───▶ prepared ──kubelet has forgotten, or its shares are
 //       │                                       │        another grant's──▶ unpreparing
 //       └──it fails or comes late; after a crash, asked for again──▶ unpreparing
-//   unpreparing ──Unprepare comes off──▶ no entry
+//   unpreparing ──Unprepare succeeds──▶ no entry
 //
 // A share is prepared for one grant at a time. A reboot leaves no device prepared. A failed undo is
 // retried with growing pauses. Until it succeeds, its devices are outstanding: they are not
@@ -101,7 +101,7 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   std::optional<Steady> Tick();
   // Starts the undo of preparations that kubelet has forgotten.
   void RemoveForgotten();
-  // The consequences for devices and resources. standing() and AnyLeft() do not wait.
+  // The consequences for devices and resources. `standing` and AnyLeft do not wait.
   struct Standing {
     // Devices with an entry: a container may have them.
     std::set<DeviceKey, DeviceKeyLess> held{};

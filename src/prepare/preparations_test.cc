@@ -338,7 +338,7 @@ TEST_F(PreparationsTest, AfterARebootNothingIsPrepared) {
   EXPECT_EQ(backend_->Calls(), kUnprepared + ", prepare 0");
 }
 
-// What is undone.
+// The undo.
 
 TEST_F(PreparationsTest, WhatIsNotUndoneIsTriedAgainEverLessOftenAndKeepsNoOtherUp) {
   Hold("uid-1", "app", {"0"}, kOne);
