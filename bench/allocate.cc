@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From ids to a grant: what Allocate does besides the wire.
+// From ids to a grant: the work of Allocate without the wire.
 
 #include "bench/compare.h"
 #include "bench/node.h"
@@ -8,7 +8,7 @@
 namespace tessera::bench {
 namespace {
 
-// So many devices out of 64. Baseline: a copy of the answer.
+// Some devices out of 64. Baseline: a copy of the answer.
 void AllocateOutOf64(benchmark::State& state) {
   const Offer offer = WholeOffer(64);
   const Rendering rendering{

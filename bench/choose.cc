@@ -15,8 +15,8 @@
 namespace tessera::bench {
 namespace {
 
-// `size` out of all that are offered, in a random order as kubelet names them. Baseline: the ids
-// sorted, as any deterministic answer has to.
+// `size` of all offered devices, in a random order as kubelet lists them. Baseline: sorting the
+// ids, which any deterministic answer must do.
 void ChooseOf(benchmark::State& state, const Offer& offer, int64_t size) {
   std::vector<std::string> available;
   for (const Share& share : offer.shares) available.push_back(share.id);
@@ -38,8 +38,7 @@ void ChooseOutOfAll(benchmark::State& state) {
 }
 BENCHMARK(ChooseOutOfAll)->Args({64, 1})->Args({64, 8})->Args({1'600, 8})->Args({60'000, 8});
 
-// Some out of 16 GPUs of two sockets with PCIe switches of four: the sizes in the middle have the
-// most sets.
+// Some of 16 GPUs in two sockets with PCIe switches of four. Middle sizes have the most sets.
 void ChooseByLinks(benchmark::State& state) {
   Inventory inventory;
   for (int i = 0; i < 16; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark and its baseline: the least that any code for the job would have to do, measured in
-// the same run, so that the ratio means the same on every machine.
+// A benchmark and its baseline, the least work that any code for the job needs. Both run in the
+// same process, so that their ratio means the same on every machine.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -9,7 +9,7 @@
 
 namespace tessera::bench {
 
-// Times `work` as the benchmark; the counter "ratio" is its time over that of `baseline`.
+// Times `work`. The counter "ratio" is its time over that of `baseline`.
 template <class Work, class Baseline>
 void Compare(benchmark::State& state, Work work, Baseline baseline) {
   using Seconds = std::chrono::duration<double>;

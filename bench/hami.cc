@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of a cluster as HAMi's scheduler reads them: 8 GPUs on each of 1,000 nodes.
+// The GPUs of a cluster in HAMi's annotations: 8 GPUs on each of 1,000 nodes.
 
 #include <fmt/core.h>
 
@@ -45,7 +45,7 @@ std::vector<std::string> Encoded(const std::vector<Devices>& nodes) {
   return annotations;
 }
 
-// In bytes a second of the annotations.
+// Reports bytes a second of the annotations.
 void Processed(benchmark::State& state, size_t size) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(size));
   state.counters["bytes"] = static_cast<double>(size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an inventory to the bytes that kubelet reads: what every change of a device costs.
+// From an inventory to the bytes that kubelet reads: the cost of every change of a device.
 
 #include "kubelet/list.h"
 

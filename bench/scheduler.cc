@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kube-scheduler waits for at each pod: a call of filter, from its text to the answer's.
+// The time that kube-scheduler waits at each pod: a call of filter, from its text to the answer's.
 #include <fmt/core.h>
 
 #include "bench/compare.h"
@@ -16,7 +16,7 @@ std::string NameOf(int64_t node) {
   return fmt::format("node-{:05}.cluster.example", node);
 }
 
-// So many nodes of eight GPUs, every other one full.
+// `nodes` nodes of eight GPUs, every other one full.
 scheduler::Cluster HalfFull(int64_t nodes) {
   scheduler::Cluster cluster({hami::ServedVendor()}, {});
   for (int64_t n = 0; n < nodes; ++n) {
@@ -56,7 +56,7 @@ std::string CallOf(int64_t nodes) {
          names + "]}";
 }
 
-// Baseline: the call's text as JSON, of which any extender has to read the names.
+// Baseline: parsing the call's text as JSON, which any extender must do to read the names.
 void Filter(benchmark::State& state) {
   scheduler::Cluster cluster = HalfFull(state.range(0));
   const std::string text = CallOf(state.range(0));
@@ -72,7 +72,7 @@ void Filter(benchmark::State& state) {
 }
 BENCHMARK(Filter)->Arg(1'000)->Arg(5'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
-// The part of it that is the text's.
+// The part of the time that parsing takes.
 void ReadCall(benchmark::State& state) {
   const scheduler::Cluster cluster({hami::ServedVendor()}, {});
   const std::string text = CallOf(state.range(0));

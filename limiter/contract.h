@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the node agent and the library in the container agree on: the region that all processes of a
-// container share, and the file with its limits. Plain layout; who reads it distrusts every word.
+// The contract between the node agent and the library in the container: the region that all
+// processes of a container share, and the file with its limits. The layout is plain. Every reader
+// must distrust every word, since any process of the container can write the region.
 //
-// The region begins as HAMi-core's, version 1.2, at the same offsets, so that HAMi's monitor reads
-// it; those words are mirrors. The library's own accounting stands behind it and has a version of
-// their own.
+// The region begins with HAMi-core's layout, version 1.2, at the same offsets, so that HAMi's
+// monitor reads it. Those words are mirrors. The library's own accounting follows and has its own
+// version.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +31,16 @@ struct HamiUsed {
   uint64_t data;
   uint64_t offset;
   uint64_t total;
-  uint64_t managed;  // ours: of data, what the device had no room for and moves its pages
+  uint64_t managed;  // ours: the managed part of data, for which the device had no room
   uint64_t spare[2];
 };
 
-// Percent of one process on one device.
+// Use of one device by one process, in percent.
 struct HamiUtilization {
   uint64_t decoder;
   uint64_t encoder;
   uint64_t sm;
-  uint64_t sm_at;  // ours: when that was written, in ns of the monotonic clock
+  uint64_t sm_at;  // ours: when sm was written, in ns of the monotonic clock
   uint64_t spare[2];
 };
 
@@ -67,7 +68,7 @@ struct HamiRegion {
   uint64_t limit[kMaxDevices];     // bytes; 0: none
   uint64_t sm_limit[kMaxDevices];  // percent
   HamiSlot slots[kMaxSlots];
-  int32_t proc_num;            // the highest slot ever used, and one
+  int32_t proc_num;            // the highest slot ever used, plus one
   int32_t utilization_switch;  // 1: compute time is limited; the monitor writes it
   int32_t recent_kernel;       // 2 at a launch, -1: blocked by the monitor
   int32_t priority;            // 0: high
@@ -99,43 +100,43 @@ static_assert(offsetof(HamiRegion, last_kernel_time) == 2008912);
 static_assert(offsetof(HamiRegion, init_semaphore) == 2008920);
 static_assert(sizeof(HamiRegion) == 2008952);
 
-// Our part. HAMi's file is one byte longer than its region, so nothing of ours is at that byte.
+// Our part. HAMi's file is one byte longer than its region, so our part starts behind that byte.
 
 inline constexpr uint64_t kAccountingMagic = 0x736b6f6f62'737374;  // "tssbooks"
 inline constexpr uint32_t kAccountingVersion = 6;
 
-// The smallest amount the accounting knows, which is what a driver gives at least.
+// Bytes. The unit of the accounting: no driver allocates less.
 inline constexpr uint64_t kUnit = 512;
-// What a container can hold on a device; 36 bits of units.
+// The most that a container can hold on a device, in bytes: 36 bits of units.
 inline constexpr uint64_t kMaxBytes = ((uint64_t{1} << 36) - 1) * kUnit;
 
 enum class CorePolicy : uint32_t { kDefault = 0, kForce = 1, kDisable = 2 };
 
-// All that a container holds on a device, and the last operation, which whoever comes next
-// completes in its slot (accounting/counters.h). Only ever changed as a whole.
+// The container's total on a device, and the last operation. The next operation completes it in its
+// slot first (accounting/counters.h). Written only as a whole, by one compare-and-swap.
 struct alignas(16) TotalWord {
-  uint64_t low;  // units: 36 bits, sequence of the operation in its slot: 28 bits
-  // units it added: 37 bits, signed, slot: 10 bits, kind of operation: 2 bits, count of operations:
-  // 15 bits
+  uint64_t low;  // units: 36 bits; sequence of the operation in its slot: 28 bits
+  // units added: 37 bits, signed; slot: 10 bits; kind of operation: 2 bits; count of operations: 15
+  // bits
   uint64_t high;
 };
 
-// What one process holds on a device: units: 36 bits, sequence of the last operation: 28 bits.
+// One process's share of a device: units, 36 bits; sequence of the last operation, 28 bits.
 using ShareWord = uint64_t;
 
-// Stands for what is lent, which is no process's share (accounting/lending.h).
+// In place of a slot: the lent memory, which is in no process's share (accounting/lending.h).
 inline constexpr uint32_t kLentSlot = kMaxSlots;
 
-// On cache lines of its own: every allocation of any process in the container changes it.
+// On a cache line of its own: every allocation of any process in the container writes it.
 struct alignas(64) DeviceAccounting {
   TotalWord total;
-  uint64_t key;      // a digest of the device's UUID; 0: nobody named the device yet
-  uint64_t context;  // bytes that a context takes of it; 0: nobody knows yet
-  // What processes hold of memory whose maker has it no more (accounting/lending.h).
+  uint64_t key;      // a digest of the device's UUID; 0: not named yet
+  uint64_t context;  // bytes that a context takes of it; 0: not known yet
+  // Memory that processes still hold after its maker gave it up (accounting/lending.h).
   ShareWord lent;
-  uint64_t imports;  // how often one began to
-  // Bytes that were free, and those that the container counted, when it was last asked whether
-  // memory that was handed on is free; and when that was, in ns of the monotonic clock.
+  uint64_t imports;  // count of imports begun
+  // The last check whether handed-on memory came free: free bytes plus the bytes that the container
+  // counted, and when, in ns of the monotonic clock.
   uint64_t balance;
   uint64_t balance_at;
 };
@@ -143,69 +144,72 @@ struct alignas(64) DeviceAccounting {
 // One process. It owns the slot while it holds the lock of byte kLocks + slot of the file.
 struct alignas(64) SlotAccounting {
   ShareWord share[kMaxDevices];
-  // 0: free; else the process: its id, and above it the lower half of when it started in clock
-  // ticks. Where there are no such locks this word is who owns the slot.
+  // 0: free. Otherwise the process: its id in the lower half, and above it the lower half of its
+  // start time in clock ticks. On a kernel without such locks, this word alone decides ownership.
   uint64_t owner;
   uint64_t spare[7];
 };
 
 // The container's share of a device's time (time/bucket.h), on a cache line of its own.
 struct alignas(64) TimeAccounting {
-  // low: ns of the device that may be used, negative: owed (40 bits, signed), and above them whose
-  // end was charged last; high: up to when its share was added, in ns of the monotonic clock. Only
-  // ever changed as a whole.
+  // Written only as a whole. `low`: ns of the device that may be used, negative if owed (40 bits,
+  // signed). Above them is the mark of the flight whose end was charged last. `high`: the time up
+  // to which the share was added, in ns of the monotonic clock.
   TotalWord bucket;
-  uint64_t busy_end;  // up to when time that was measured has been charged
-  uint64_t used;      // ns that the container was charged, in all
-  // ns, in all, that other containers were charged by now, and when that was, in ns of the
-  // monotonic clock. The agent alone writes both; at 0: nobody ever did.
+  uint64_t busy_end;  // measured time is charged up to here
+  uint64_t used;      // ns, the sum of all charges to the container
+  // ns, the sum of all charges to other containers, and when the agent wrote it, in ns of the
+  // monotonic clock. Only the agent writes both. 0: it never did.
   uint64_t others;
   uint64_t others_at;
-  // What was measured beyond what was charged, which others must have had (time/neighbours.h): ns,
-  // less what the agent says that they had up to settled.
+  // ns that were measured and not charged, because other containers must have had them
+  // (time/neighbours.h). `others` is subtracted up to `settled`.
   uint64_t waited;
   uint64_t settled;
 };
 
-// How kernels that take long are measured while nothing else runs (time/calibration.h): the library
-// asks, the agent holds all containers of the device for a moment. ns of the monotonic clock, all
-// but wanted_ns; 0: never.
+// The exchange by which long kernels are measured while the device runs no other work
+// (time/calibration.h). The library asks; the agent holds all containers of the device for a
+// moment. ns of the monotonic clock, except wanted_ns; 0: never.
 struct alignas(64) CalibrationAccounting {
-  // By the container's processes: a launch came whose kernel is to be measured so, how long such a
-  // run took beside others, the moment that one of them has taken, and when it was measured.
+  // Written by the container's processes: when a launch asked for a calibration, and how long such
+  // a run takes in company. Then the moment that one process has taken, and when it measured its
+  // run.
   uint64_t wanted_at;
   uint64_t wanted_ns;
   uint64_t taken;
   uint64_t done_at;
-  // By the agent alone. From here to there nothing runs on the device but what this container
-  // launches now; and its other launches wait from here to there, or did.
+  // Written by the agent alone. From alone_from to alone_until only this container's new launches
+  // run on the device. From held_from to held_until its other launches wait.
   uint64_t alone_from;
   uint64_t alone_until;
   uint64_t held_from;
   uint64_t held_until;
 };
 
-// The agent holds nobody for longer; a word that says so was not written by it.
+// The longest hold of the agent. A word beyond it was not written by the agent.
 inline constexpr uint64_t kMostHeld = 500'000'000;  // ns
-// Kernels whose runs take longer beside others are not measured so.
+// Kernels that take longer in company are not calibrated.
 inline constexpr uint64_t kLongestCalibrated = 200'000'000;  // ns
 
-// What a process has launched on a device and nobody has measured yet. Its owner alone writes it,
-// and after its end whoever claimed the slot (time/in_flight.h).
+// A process's launches on a device that are not measured yet. The slot's owner writes it, and after
+// its death the process that claimed the slot. Any process may clear `since` of a flight that the
+// bucket's mark names as charged (time/in_flight.h).
 struct InFlight {
-  uint64_t since;  // when that began, in ns of the monotonic clock; 0: there is nothing
-  int64_t taken;   // ns that were taken from the bucket for it
+  uint64_t since;  // when it began, in ns of the monotonic clock; 0: no flight
+  int64_t taken;   // ns taken from the bucket for it
 };
 
-// Memory of a device that goes from one process to another (accounting/lending.h). Its owner alone
-// writes it, and after its end whoever claimed the slot. Bytes, but for the last two.
+// Memory of a device that processes share (accounting/lending.h). The slot's owner writes it, and
+// after its death the process that claimed the slot. Any process may take `doubtful`. Bytes, except
+// the last two.
 struct Lending {
-  uint64_t exported;  // of what it holds, what others may have as well
-  uint64_t imported;  // that it has of others, and that is counted for them or as lent
-  uint64_t kept;      // that it lent while a descriptor may have been all that had it
-  uint64_t doubtful;  // that it gave up just now, and that somebody else may have freed
-  uint32_t unsized;   // imports of which nobody knows yet how large they are
-  uint32_t parting;   // calls under way that give memory up that others may have
+  uint64_t exported;  // held by this process, and perhaps by others as well
+  uint64_t imported;  // made by others, and counted for them or as lent
+  uint64_t kept;      // lent while perhaps only a descriptor held it
+  uint64_t doubtful;  // given up just now, and perhaps freed by another process
+  uint32_t unsized;   // imports of unknown size
+  uint32_t parting;   // calls under way that give up such memory
 };
 
 struct alignas(64) Accounting {
@@ -214,13 +218,13 @@ struct alignas(64) Accounting {
   uint32_t size;  // of this part
   CorePolicy core_policy;
   uint32_t oversubscribe;
-  uint32_t slots_used;  // the highest ever used, and one
-  uint32_t look_at;     // the slot where the next look for dead processes begins
+  uint32_t slots_used;  // the highest ever used, plus one
+  uint32_t look_at;     // the slot where the next search for dead processes begins
   uint64_t reaped_at;   // when a dead process was last found, in ns of the monotonic clock
-  // When the monitor's block was last taken back, to see whether it blocks again; in ns of the
-  // monotonic clock. Until it had time to, nothing is launched.
+  // When a launch last took back the monitor's block, in ns of the monotonic clock. No launch runs
+  // until the monitor has had time to write its block again.
   uint64_t unblocked_at;
-  // When a launch last found that a monitor had written, likewise.
+  // When a launch last found a write of the monitor, in ns of the monotonic clock.
   uint64_t monitor_at;
   uint64_t spare;
   DeviceAccounting devices[kMaxDevices];
@@ -264,10 +268,11 @@ static_assert(offsetof(DeviceAccounting, lent) == 32 && offsetof(DeviceAccountin
 inline constexpr size_t kRegionSize = sizeof(Region);
 inline constexpr size_t kHamiFileSize = sizeof(HamiRegion) + 1;
 
-// The lock of slot N is of the file's byte kLocks + N, far behind its end whatever is added to it.
+// The lock of slot N is on the file's byte kLocks + N, far behind any end that the file may get.
 inline constexpr int64_t kLocks = int64_t{1} << 32;
 
-// The limits file: text, one line each; '#' begins a comment.
+// The limits file: text, one entry a line; '#' begins a comment.
+//
 //   tessera-limits 1
 //   device GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76 memory=2147483648 cores=30
 //   policy=default | force | disable
@@ -279,32 +284,37 @@ inline constexpr int64_t kLocks = int64_t{1} << 32;
 //   core-policy=fixed | free    fixed: the stricter of file and environment;
 //                               free: the environment's
 //   region=/path                the region; otherwise the environment names it
-// memory: bytes; cores: percent; 0 or none: no limit. Unknown keys are passed over.
+//
+// memory: bytes; cores: percent; 0 or none: no limit. Unknown keys are ignored.
 inline constexpr char kLimitsPath[] = "/run/tessera/vgpu/limits";
 inline constexpr size_t kLimitsSize = 64 * 1024;  // at most
-// What a process does that finds no limits, or does not share the container's accounting: a file
-// with one word, "open" (it goes without the limits that it lacks), "closed" (it gets no memory) or
-// kAsBuilt. Without it that is as the library was built. One that was built closed takes this
-// file's "open" and the limits file on a read-only mount alone, where no program of the container
-// writes.
+// A file of one word, for processes that have no limits or do not share the container's accounting.
+//   "open"               the process runs without the missing limits
+//   "closed"             it gets no memory
+//   kAsBuilt or no file  the library's build decides
+//
+// A library that was built closed accepts "open", and the limits file, only on a read-only mount,
+// where no program of the container can write.
 inline constexpr char kNoLimitsPath[] = "/run/tessera/vgpu/no-limits";
 inline constexpr char kAsBuilt[] = "built";
-// An agent mounts both, read-only, of a directory "limits/GRANT" of its node (or that directory,
-// as agents of before did) which stands beside the file that it mounts as /etc/ld.so.preload.
-// Where that one is such a mount, "DIR/ld.so.preload", these two count as mounts of
-// "DIR/limits/GRANT" on the same file system alone (limits/mounts.h): what is something else there,
-// of the pod's or its image's, denies memory.
+// The agent mounts both files read-only from a directory "limits/GRANT" of its node. Agents of
+// older versions mounted that directory. It lies in the same directory as the file that the agent
+// mounts as /etc/ld.so.preload.
+//
+// If /etc/ld.so.preload is a mount of "DIR/ld.so.preload", both files must be mounts of
+// "DIR/limits/GRANT" on the same file system (limits/mounts.h). Any other file in their place, from
+// the pod or its image, denies memory.
 inline constexpr char kLimitsName[] = "tessera-limits";
 inline constexpr uint32_t kLimitsVersion = 1;
 inline constexpr int kDefaultPriority = 1;
 inline constexpr char kDefaultRegionPath[] = "/tmp/cudevshr.cache";
 
-// What a library of this tree has in it, by which the agent tells it from others.
+// A string in every library of this tree, by which the agent recognises it.
 inline constexpr char kLibraryMark[] = "tessera limiter, contract 6";
 
-// The bytes of a new region, for whoever makes one: the agent before the container starts, else the
-// container's first process. The file is to appear complete, once, and is never replaced: it is
-// written without a name or elsewhere on the same file system, and linked in.
+// The contents of a new region. The agent makes it before the container starts, otherwise the
+// container's first process. The file must appear complete, once, and is never replaced. So its
+// maker writes it without a name, or elsewhere on the same file system, and links it in.
 struct RegionDevice {
   const char* uuid = "";  // empty: not known yet
   uint64_t bytes = 0;     // 0: no limit
@@ -327,7 +337,8 @@ inline uint64_t DeviceKey(const char* uuid) {
   return key == 0 ? 1 : key;
 }
 
-// Makes a region of kRegionSize zero bytes; the magic word comes last.
+// Makes a region of kRegionSize zero bytes. The magic word is written last: a reader that sees it
+// sees a complete region.
 inline void MakeRegion(const RegionImage& image, Region* region) {
   HamiRegion& hami = region->hami;
   Accounting& accounting = region->accounting;
@@ -354,7 +365,7 @@ inline void MakeRegion(const RegionImage& image, Region* region) {
   accounting.core_policy = image.core_policy;
   accounting.oversubscribe = image.oversubscribe ? 1 : 0;
   accounting.magic = kAccountingMagic;
-  // The semaphores of HAMi-core are free.
+  // HAMi-core's semaphores start unlocked.
   hami.slot_semaphore[0] = 1;
   hami.init_semaphore[0] = 1;
   __atomic_store_n(&hami.magic, kHamiMagic, __ATOMIC_RELEASE);

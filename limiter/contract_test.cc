@@ -10,7 +10,7 @@
 namespace tessera::limiter {
 namespace {
 
-// As one who knows nothing but HAMi's offsets.
+// Reads it by HAMi's offsets alone.
 template <typename T>
 T At(const std::vector<uint64_t>& bytes, size_t offset) {
   T value;

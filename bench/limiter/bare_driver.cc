@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least that is a driver of one device: what a call costs here is next to nothing, so that what
-// the limiter adds is seen.
+// The smallest driver of one device. A call takes almost no time, so that the limiter's cost shows.
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -27,7 +26,7 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
-// Addresses, of which the one that was freed last is given first. One thread.
+// Addresses; the last freed one is reused first. One thread.
 struct Addresses {
   CUdeviceptr next;
   CUdeviceptr step;
@@ -75,14 +74,14 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   *mode = CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;
 }
-// Kernels take a nanosecond, if nothing else is said: no launch waits for its share.
+// The time of a kernel. The default is a nanosecond, so that no launch waits for its share.
 extern "C" float bench_kernel_ms;
 float bench_kernel_ms = 0.000001F;
 CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = reinterpret_cast<CUevent>(1);
   return CUDA_SUCCESS;
 }
-// So the benchmark tells launches that are measured from those that are not.
+// Counts recorded events, by which the benchmark recognises measured launches.
 extern "C" uint64_t bench_events;
 uint64_t bench_events = 0;
 CUresult cuEventRecord(CUevent, CUstream) {

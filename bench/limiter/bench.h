@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks of the limiter share: a container for it, and medians. One thread.
+// Shared by the limiter's benchmarks: a container, and medians. One thread.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace tessera::limiter {
 
-// A directory for a region, which processes that are begun meanwhile are told of.
+// A directory for a region. Processes started while it lives get its path.
 class BenchContainer {
  public:
   BenchContainer() {
@@ -29,7 +29,7 @@ class BenchContainer {
   BenchContainer& operator=(const BenchContainer&) = delete;
 
   std::string region() const { return directory_ + "/x.cache"; }
-  // Without a region.
+  // Removes the region, as a restart of the container does.
   void Restart() const { unlink(region().c_str()); }
 
  private:

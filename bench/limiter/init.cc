@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the limiter adds to a process's first calls, cuInit and an allocation, by which it finds its
-// limits and takes its place in the container's region: one process, and many that begin at once.
-// Time of the thread on its processor, the median of all processes, and how often all of them
-// together waited for another one, which none does: 1, if one did. Without the limiter and with it
-// by turns.
+// The limiter's cost in a process's first calls, cuInit and an allocation. In these it reads its
+// limits and takes its place in the container's region. Cases: one process, and many that start at
+// once. Figures: CPU time of the thread, the median of all processes, and the number of waits for
+// another process. Runs without and with the limiter take turns.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -33,7 +32,7 @@ struct First {
   long waits = 0;
 };
 
-// What processes forked from here share with it.
+// Shared with forked processes.
 struct Shared {
   std::atomic<int> ready;
   std::atomic<bool> go;
@@ -87,7 +86,7 @@ double MedianOf(const std::vector<First>& all) {
   return tessera::limiter::Median(std::move(values));
 }
 
-// How often they waited.
+// Returns the number of waits.
 long Measure(const char* what, int processes, bool is_made_anew, const BenchContainer& container,
              Shared* shared) {
   std::vector<First> without;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the limiter adds to cuLaunchKernel, over a driver that costs next to nothing: where nobody
-// says a limit, where time is not limited, and with a limit that never holds a launch up. The
-// median of launches that are not measured by events, and the mean of all. Each is taken in several
-// processes, in which bare and limited launches take turns, and their median is told: neither what
-// disturbs one nor where one's memory happens to lie decides.
+// The limiter's cost in cuLaunchKernel, over a driver that takes almost no time. Cases: no limits
+// at all, no limit of time, and a limit that never delays a launch. Figures: the median of launches
+// that are not measured by events, and the mean of all. Several processes run each case, with bare
+// and limited launches in turns, and the median process counts. So neither a disturbance nor a
+// process's memory layout decides.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ using LaunchKernel = decltype(&cuLaunchKernel);
 constexpr int kProcesses = 9;
 constexpr int kRounds = 100;  // of each
 
-// In ns, but the share.
+// In ns, except `measured`.
 struct Launches {
   double bare = 0;
   double limited = 0;
@@ -65,7 +65,7 @@ void Launch(LaunchKernel launch) {
   }
 }
 
-// The mean of one in time of this thread on its processor.
+// The mean time of one launch, in CPU time of this thread.
 constexpr int kChunk = 10'000;
 double Chunk(LaunchKernel launch) {
   const double begin = Nanoseconds();
@@ -73,8 +73,8 @@ double Chunk(LaunchKernel launch) {
   return (Nanoseconds() - begin) / kChunk;
 }
 
-// Ticks of one, of a few at a time of which none was measured: some machines' counter goes in steps
-// of 10 ns, and one in sixteen is measured, by lot.
+// Ticks of one launch, averaged over a few launches without a measured one. Some machines' counter
+// moves in steps of 10 ns. The limiter measures one launch in sixteen, at random.
 void AddUnmeasured(LaunchKernel launch, const uint64_t& events, std::vector<double>* ticks,
                    int few = 32) {
   const uint64_t before = events;
@@ -105,7 +105,7 @@ Launches MeasureHere() {
     mean_bare.push_back(Chunk(bare));
     const uint64_t before = events;
     mean_limited.push_back(Chunk(limited));
-    measured += (events - before) / 2;  // before it and after
+    measured += (events - before) / 2;  // one event before a launch and one after
     AddUnmeasuredOften(bare, events, &ticks_bare);
     AddUnmeasuredOften(limited, events, &ticks_limited);
   }
@@ -117,8 +117,8 @@ Launches MeasureHere() {
           .measured = static_cast<double>(measured) / kRounds / kChunk * 100};
 }
 
-// Of kernels that take so long, each when the share lets another one run: what one costs that need
-// not wait, the median of single ones.
+// The cost of launches of kernels with this length. Each starts when the share allows it, so none
+// waits; the median of single launches.
 Launches MeasureOfLength(double us) {
   constexpr int kTimes = 2'000;
   const auto bare = Find<LaunchKernel>(BENCH_BARE_DRIVER, "cuLaunchKernel");
@@ -129,7 +129,7 @@ Launches MeasureOfLength(double us) {
   for (int i = 0; i < kTimes; ++i) {
     AddUnmeasured(bare, events, &ticks_bare, 1);
     AddUnmeasured(limited, events, &ticks_limited, 1);
-    const auto pause = static_cast<uint64_t>(us * 1e3 * 3);  // a share of a half
+    const auto pause = static_cast<uint64_t>(us * 1e3 * 3);  // longer than a share of a half needs
     for (const uint64_t begin = tessera::limiter::Now(); tessera::limiter::Now() - begin < pause;) {
     }
   }
@@ -139,9 +139,9 @@ Launches MeasureOfLength(double us) {
 
 struct Kind {
   const char* name;
-  const char* memory;   // of the limits: null, where none is said
-  const char* percent;  // of the time; 0: not limited
-  double us = 0;        // that a kernel takes; 0: next to nothing
+  const char* memory;   // limit; null: unset
+  const char* percent;  // limit of time; 0: not limited
+  double us = 0;        // the length of a kernel; 0: almost none
 };
 constexpr Kind kKinds[] = {{"no limits at all", nullptr, nullptr},
                            {"no limit of time", "64g", "0"},
@@ -149,7 +149,7 @@ constexpr Kind kKinds[] = {{"no limits at all", nullptr, nullptr},
                            {"limited, of 20 us", "64g", "50", 20},
                            {"limited, of 200 us", "64g", "50", 200}};
 
-// In a process of its own, for limits are found once.
+// In a process of its own, as a process reads its limits only once.
 Launches Measure(const Kind& kind, Launches* shared) {
   std::fflush(stdout);
   const pid_t child = fork();

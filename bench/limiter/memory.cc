@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the limiter adds to cuMemAlloc and cuMemFree, and to cuMemGetInfo, over a driver that costs
-// next to nothing: with few and many pieces held, of which the newest or any is freed, and with few
-// and many processes in the container. Time of this thread on its processor, the median of chunks
-// of a thousand pairs; bare and limited chunks take turns.
+// The limiter's cost in cuMemAlloc, cuMemFree and cuMemGetInfo, over a driver that takes almost no
+// time. Cases: few and many live allocations, of which the newest or any is freed; few and many
+// processes in the container. Figures are CPU times of this thread: the median of chunks of a
+// thousand pairs. Bare and limited chunks take turns.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ void Expect(CUresult result) {
   _exit(1);
 }
 
-// Of one, in ns.
+// The time of one call, in ns.
 template <typename Call>
 double Chunk(Call call) {
   constexpr int kCalls = 1'000;
@@ -65,17 +65,17 @@ double Chunk(Call call) {
   return (Nanoseconds() - begin) / kCalls;
 }
 
-// Of a block that shares a chunk of 2 MiB with others, or of whole ones.
+// kSmall shares a chunk of 2 MiB with other blocks; kLarge has whole chunks.
 constexpr size_t kSmall = 4096;
 constexpr size_t kLarge = size_t{4} << 20;
 
 struct Load {
   size_t live;
   size_t bytes = kSmall;
-  bool at_random = false;  // else what came last is freed first
+  bool at_random = false;  // else the newest is freed first
 };
 
-// Numbers below `end`, the same each time: xorshift.
+// Numbers below `end`, the same in every run: xorshift.
 std::vector<size_t> Numbers(size_t end) {
   std::vector<size_t> numbers(size_t{1} << 16);
   uint64_t state = 88172645463325252;
@@ -88,7 +88,7 @@ std::vector<size_t> Numbers(size_t end) {
   return numbers;
 }
 
-// What is live by one library, with the pair that comes and goes.
+// The live allocations of one library, with the pair of calls that replaces one.
 class Held {
  public:
   Held(const Functions& functions, const Load& load)
@@ -126,7 +126,7 @@ double Infos(const Functions& functions) {
   });
 }
 
-// Bare and limited chunks in turns: medians, and that of what each turn adds.
+// Runs bare and limited chunks in turns. Returns medians, also of the difference in each turn.
 template <typename Chunks>
 void Compare(const char* what, Chunks bare, Chunks limited) {
   std::vector<double> without, with, added;
@@ -151,7 +151,7 @@ void MeasureInfos(const char* what, const Functions& bare, const Functions& limi
   Compare(what, chunk(&bare), chunk(&limited));
 }
 
-// One that owns slots for many.
+// A process that owns `count` slots.
 pid_t OwnSlots(const std::string& path, uint32_t count) {
   int ready[2];
   if (pipe(ready) != 0) _exit(1);

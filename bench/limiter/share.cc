@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What share of a simulated GPU's time containers get, beside what they are to get: for short and
-// long kernels, launched by one process or several that wait for them now and then, in one
-// container or more. Below each load is what it gets without the library, scored as the library
-// is, so that one sees what a score is worth.
+// Each container's share of a simulated GPU's time, compared with its limit. Loads have short and
+// long kernels, one process or several that wait at times, in one container or more. Each load also
+// runs without the library and is scored the same way, to show the worth of a score.
 //
 // usage: bench_limiter_share [OPTION]... PERCENT[xPROCESSES[+IDLE]][:PERCENT...]...
-// Of a load, each container is named by its limit, the processes that launch and those that only
-// have a context; a limit of 0: without the library.
-// --kernels US,...: how long they take, 20,200,2000,50000 where nothing is said; --seconds N:
-// windows; --warm N: seconds before the first; --jitter PERCENT: so much longer kernels may take;
-// --slice US: processes take turns of that length, else who comes first is served first; --agent 1:
-// as on a node with the agent, which tells containers how long others had the GPU; --sms N:
-// multiprocessors of the GPU, 132 where nothing is said, and blocks of a kernel: what that changes
-// is said in shares/cell.h. It fails where a row with the library is not as near as is asked.
+// A load names each container by its limit, the processes that launch, and those with only a
+// context. Limit 0: without the library.
+// --kernels US,...: The kernels' lengths; default 20,200,2000,50000.
+// --seconds N: Windows of a second, default 5. --warm N: Seconds before the first.
+// --jitter PERCENT: Kernels take up to this much longer.
+// --slice US: Processes get time slices of that length; else they are served in order of arrival.
+// --agent 1: As on a node with the agent, which reports the GPU time of other containers.
+// --sms N: The GPU's multiprocessors, and a kernel's blocks; default 132. It changes what a limiter
+// reads, not the kernels' time (shares/cell.h).
+// Fails if a row with the library misses its limit by more than the goal.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -58,11 +59,11 @@ Load LoadNamed(const char* name) {
   return load;
 }
 
-// What loads of one kernel get without the library, each measured once.
+// The shares of loads of one kernel length without the library, each measured once.
 class Without {
  public:
   Without(uint64_t us, const Settings& settings) : us_(us), settings_(settings) {
-    settings_.warm = 1;  // nothing is learned
+    settings_.warm = 1;  // there is no learning phase
     settings_.agent = false;
   }
 
@@ -83,7 +84,7 @@ class Without {
   std::map<std::vector<std::pair<int, int>>, std::vector<Windows>> measured_;
 };
 
-// How many cells are not as near to their limits as is asked.
+// The number of cells, and of those that miss the goal.
 struct Misses {
   int cells = 0;
   int missed = 0;
@@ -93,13 +94,13 @@ bool IsLimited(const CellContainer& container) {
   return container.percent > 0 && container.percent < 100;
 }
 
-// Two that may have all of the GPU together are asked for their ratio.
+// Two containers whose limits fill the GPU are judged by their ratio.
 bool IsByRatio(const Containers& containers) {
   return containers.size() == 2 && IsLimited(containers[0]) && IsLimited(containers[1]) &&
          containers[0].percent + containers[1].percent >= 100;
 }
 
-// Of one row: whether it is as near as is asked.
+// Prints one row; true: it meets the goal.
 bool Print(const Containers& containers, const std::vector<Windows>& got, Without& without) {
   bool is_near = true;
   for (size_t i = 0; i < got.size(); ++i) {
@@ -131,7 +132,7 @@ void Bench(uint64_t us, const std::vector<Load>& loads, const Settings& settings
     for (const CellContainer& container : load.containers) {
       most = std::max(most, container.processes);
     }
-    // With many processes of short kernels the machine has not the processors for them.
+    // The machine has too few processors for many processes of short kernels.
     if (most > 2 && us < 200) continue;
     const auto got = MeasureCell(us * 1000, load.containers, settings);
     std::printf("%6lu us  %-12s", static_cast<unsigned long>(us), load.name.c_str());

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a preloaded library costs every process of a container that never touches a GPU: at its
-// start, by /bin/true, and after it, by a program that looks a function up and calls one. Nothing,
-// an empty library and libvgpu.so in turn, many times, so that each figure has the same machine
-// around it.
+// The cost of a preloaded library for a process that never uses a GPU: at its start (/bin/true),
+// and for lookups and calls of functions after it. Runs without a library, with an empty one and
+// with libvgpu.so take turns many times. So each figure has the same conditions.
 //
 // usage: bench_limiter_start [ROUNDS]
 #include <dlfcn.h>
@@ -47,7 +46,7 @@ double StartOf(const std::string& preload) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begun).count();
 }
 
-// What each of the three took, and what the libraries added to the first.
+// The times of the three cases, and the additions of the two libraries.
 class Turns {
  public:
   void Add(const std::array<double, 3>& took) {
@@ -64,7 +63,7 @@ class Turns {
   std::vector<double> none_, empty_, limiter_;
 };
 
-// Of one, in ns.
+// Times of one call, in ns.
 struct Calls {
   double lookup;
   double call;
@@ -82,7 +81,7 @@ double Nanoseconds(Call call) {
          kCalls;
 }
 
-// The program that never touches a GPU. Its caller reads what it finds.
+// The program that never uses a GPU. Its caller reads the times from standard output.
 int WithoutAGpu() {
   bool found = true;
   const Calls calls{
@@ -92,7 +91,7 @@ int WithoutAGpu() {
   return found && told ? 0 : 1;
 }
 
-// `pipe_end`: where the program's output comes.
+// `pipe_end`: the pipe end with the program's output.
 Calls CallsOf(const std::string& preload, int pipe_end) {
   Run("/proc/self/exe", "without-a-gpu", preload);
   Calls calls{};
@@ -115,7 +114,7 @@ void BenchStart(int rounds) {
 }
 
 void BenchAfter(int rounds) {
-  // The program's standard output is a pipe's end meanwhile.
+  // The program's standard output is a pipe during the rounds.
   fflush(stdout);
   int ends[2];
   const int output = dup(STDOUT_FILENO);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs the agent to have an API server, over TLS: beside the same agent without one, and
-// its start beside the bare server's. Prints a table.
+// The cost of an API server over TLS for the agent, compared with the same agent without one. Its
+// start is compared with the bare server's. Prints a table.
 //
 // usage: bench_api [start | told]...
 #include <fmt/core.h>
@@ -22,16 +22,16 @@ using Kind = Subject::Kind;
 using std::chrono::milliseconds;
 
 constexpr int kDevices = 64;
-// What only the start needs was given back by then.
+// By then the memory that only the start needed has been given back.
 constexpr std::chrono::seconds kUntilRest{15};
 
-// An API server with one node, which takes whatever it is told. A thread of its own.
+// An API server with one node, which accepts every report. A thread of its own.
 class ApiServer {
  public:
   ApiServer() : thread_([this] { loop_.Run(); }) {}
   ~ApiServer() { loop_.Stop(); }
 
-  // More of an agent's configuration: it is given the access in `directory`.
+  // The further configuration of an agent, with the access in `directory`.
   std::string Settings(const std::string& directory) const {
     const std::string file =
         fake::WriteKubeconfig(directory, server_.port(), authority_.certificate).value();
@@ -70,7 +70,7 @@ MakeServed NpusWith(const ApiServer& api) {
   };
 }
 
-// A sound node has nothing to tell: nobody is connected to.
+// A healthy node has no events, so the agent does not connect.
 void BenchStart() {
   ApiServer api;
   const auto start = [&](Kind kind, bool with) {
@@ -84,7 +84,7 @@ void BenchStart() {
   fmt::print("connections made by those starts: {}\n", api.connections());
 }
 
-// A device has fallen, which is an event and a condition.
+// A failed device makes an event and a condition.
 void BenchTold() {
   ApiServer api;
   Subject with(Kind::kTessera, NpusWith(api));

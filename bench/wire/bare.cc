@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least a device plugin can be: a bare grpc++ callback server with a list of ids, registered
-// with kubelet once. The baseline of wire.cc and nvidia.cc.
+// The smallest device plugin: a bare grpc++ callback server with a list of ids, registered with
+// kubelet once. The baseline of wire.cc and nvidia.cc.
 // usage: bench_bare KUBELET_DIR RESOURCE VARIABLE IDS_FILE CHANGES_DIR
-//   IDS_FILE has an id a line, and its NUMA node where one is known; an Allocate is answered with
-//   VARIABLE, which names the ids.
-//   A file renamed to CHANGES_DIR/change that holds FIRST and COUNT makes so many of them
-//   Unhealthy.
+//   IDS_FILE has an id a line, and its NUMA node if known; the answer to Allocate sets VARIABLE
+//   to the ids.
+//   A file with FIRST and COUNT that is renamed to CHANGES_DIR/change makes these ids Unhealthy.
 #include <grpcpp/grpcpp.h>
 #include <sys/inotify.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A day's work in minutes: allocations, failures and kubelet restarts, after which the shipped
-// binary must be as large as before. Exits with 1 when it is not. usage: bench_churn [ALLOCATIONS
-// FAILURES RESTARTS]
+// A day's work in minutes: allocations, failures and kubelet restarts. Afterwards the shipped
+// binary must have its former size; else the exit code is 1.
+// usage: bench_churn [ALLOCATIONS FAILURES RESTARTS]
 #include <fmt/core.h>
 
 #include <cmath>
@@ -22,14 +22,14 @@ int main(int argc, char** argv) {
   constexpr int kRounds = 10;
   double before = 0;
   int fds = 0;
-  // One half of the devices is allocated, the other fails.
+  // One half of the devices is allocated; the other half fails.
   for (int round = 0; round < kRounds; ++round) {
     for (int i = 0; i < counts[0] / kRounds; ++i) subject.connection().Allocate(i % 32);
     for (int i = 0; i < counts[1] / kRounds; ++i) subject.Fail(32 + i % 32);
     for (int i = 0; i < counts[2] / kRounds; ++i) subject.RestartKubelet();
     fmt::print("round {:>2}: {:.2f} MB, {} file descriptors\n", round + 1, subject.rss_mb(),
                subject.fds());
-    // The first rounds fill what is filled once: pools, arenas, the log of verdicts.
+    // The first rounds fill pools, arenas and the log of verdicts.
     if (round == 1) {
       before = subject.rss_mb();
       fds = subject.fds();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped scheduler beside the API server of a large cluster: 8 GPUs a node, half of each given
-// away. How soon it is ready, what memory it has then, what a call of filter takes over the wire,
-// and how soon it knows new nodes. Prints a table; "bare" is the same call to a path that nobody
-// answers, which is read and refused.
+// The shipped scheduler at the API server of a large cluster: 8 GPUs a node, half of each granted.
+// Figures: time until ready, memory then, time of a filter call over the wire, and time until new
+// nodes are known. Prints a table. "bare" is the same call to an unknown path, which is read and
+// refused.
 //
 // usage: bench_cluster [NODES]
 #include <fmt/core.h>
@@ -43,7 +43,7 @@ constexpr int kGpus = 8;
 constexpr int kNew = 1'000;
 constexpr int kCalls = 400;
 constexpr Duration kPatience{60'000};
-// What a pod or a node has besides: status, conditions, images, managedFields.
+// Padding for a pod's or node's other fields: status, conditions, images, managedFields.
 const std::string kBallast(3'000, 'x');
 
 std::string NodeName(int node) {
@@ -72,7 +72,7 @@ std::string NodeText(int node) {
       NodeName(node), json::Write(annotations), kBallast);
 }
 
-// One of a GPU's: half of its memory and compute time.
+// A pod with half of a GPU's memory and compute time.
 std::string PodText(int pod) {
   const int node = pod / kGpus;
   return fmt::format(
@@ -95,7 +95,7 @@ std::string CallOf(int first, int nodes) {
          names + "]}";
 }
 
-// An API server of so many nodes and their pods. A thread of its own.
+// An API server of `nodes` nodes with their pods. A thread of its own.
 class ApiServer {
  public:
   explicit ApiServer(int nodes) : nodes_(nodes), thread_([this] { loop_.Run(); }) {}
@@ -104,7 +104,7 @@ class ApiServer {
   std::string Kubeconfig(const std::string& directory) const {
     return fake::WriteKubeconfig(directory, server_.port(), authority_.certificate).value();
   }
-  // So many nodes more, one event each.
+  // Adds `count` nodes, one event each.
   void AddNodes(int count) {
     loop_.Post([this, count] {
       for (int n = nodes_; n < nodes_ + count; ++n) {
@@ -152,7 +152,7 @@ class ApiServer {
   std::jthread thread_;
 };
 
-// One that nobody listens at, as far as this process knows.
+// An address without a listener, as far as this process can tell.
 std::string FreeAddress() {
   const os::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in at{};
@@ -225,7 +225,7 @@ class Scheduler {
   os::Process process_;
 };
 
-// Asks as kube-scheduler does: over one connection, which is kept. Blocking.
+// Asks as kube-scheduler does, over one kept connection. Blocking.
 class Caller {
  public:
   explicit Caller(const std::string& address)
@@ -262,7 +262,7 @@ class Caller {
   }
 
  private:
-  // As far as it is known; more than there is until it is.
+  // The answer's size if known; until then more than has arrived.
   size_t SizeOfAnswer() const {
     constexpr std::string_view kLength = "Content-Length: ";
     const size_t end = answer_.find("\r\n\r\n");

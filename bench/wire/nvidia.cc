@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kubelet feels of a node with NVIDIA GPUs: the shipped binary with the fake driver's library,
-// beside a bare grpc++ callback server with the same messages. Prints a table.
+// The latencies that kubelet sees on a node with NVIDIA GPUs. The shipped binary with the fake
+// driver library is compared with a bare grpc++ callback server with the same messages. Prints a
+// table.
 // usage: bench_nvidia [start | allocate | prefer | xid | memory | trouble]...
 #include <fmt/core.h>
 
@@ -20,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr char kEightGpus[] = "8xa100";
 
-// All GPUs of a node of demo/hardware, each as so many shares.
+// All GPUs of a node of demo/hardware, each with `shares` shares.
 MakeServed Gpus(const std::string& hardware, int shares = 1, const std::string& faults = "") {
   return [hardware, shares, faults](const std::string& directory) {
     NvidiaNode node(directory + "/node", hardware);
@@ -34,7 +35,7 @@ MakeServed Gpus(const std::string& hardware, int shares = 1, const std::string& 
         .section = fmt::format("{}strategies: [envvar], nvidia: {{}}", policy),
         .settings = fmt::format("rootPrefix: {}\nadvertise: {{debounce: 1ms}}\n", node.directory()),
         .fault_file = node.faults_path(),
-        // The driver forgets no event: those before stay in the file.
+        // The driver forgets no event, so earlier ones stay in the file.
         .fault = [](int device) {
           std::string text = "events:\n";
           for (int i = 0; i <= device; ++i) text += fmt::format("- {{gpu: {}, xid: 79}}\n", i);
@@ -73,7 +74,7 @@ void BenchAllocate() {
   RowOfAllocate("Allocate, 8 GPUs, ms", tessera, bare);
 }
 
-// `size` of all ids; a bare server has no such answer.
+// Asks for `size` of all ids; a bare server has no such answer.
 void BenchPrefer(const std::string& text, const MakeServed& served, int size) {
   Subject subject(Kind::kTessera, served);
   subject.Start();
@@ -95,7 +96,7 @@ void BenchPreferAll() {
   BenchPrefer("8 x 1000", Gpus(kEightGpus, 1'000), 4);
 }
 
-// Each process has eight GPUs to lose.
+// Each process can lose eight GPUs.
 void BenchXid() {
   for (const Node& node : kNodes) {
     Samples samples;
@@ -114,7 +115,7 @@ void BenchXid() {
   }
 }
 
-// Of what the start needed, what is not needed any more has been given back by then.
+// By then the memory that only the start needed has been given back.
 constexpr std::chrono::seconds kUntilRest{20};
 
 void BenchMemory() {
@@ -128,10 +129,10 @@ void BenchMemory() {
   }
 }
 
-// From the first list on, when what broke is tried again most often.
+// The first seconds after the list, when retries are most frequent.
 constexpr std::chrono::seconds kTroubled{20};
 
-// What a persistent error costs: the set of events breaks as soon as it is made.
+// The cost of a persistent error: the event set breaks as soon as it is made.
 void BenchTrouble() {
   Subject broken(Kind::kTessera,
                  Gpus(kEightGpus, 1, "driver: {fail: {nvmlEventSetWait_v2: 999}}\n"));

@@ -23,14 +23,14 @@ void Write(const std::string& path, const std::string& text) {
   if (!os::ReplaceFile(path, text)) Die("cannot write " + path);
 }
 
-// The build of the agent that takes the bare server's place; nothing where none does.
+// The other build of the agent, in place of the bare server; null: none.
 std::string Before() {
   const char* path =
       std::getenv("TESSERA_BENCH_BEFORE");  // NOLINT(concurrency-mt-unsafe): read only
   return path == nullptr ? "" : path;
 }
 
-// Of a thread of the process; of the first one by default.
+// The name of a thread of the process; by default of its first one.
 std::string NameOf(int pid, const std::string& task = {}) {
   const std::string thread = task.empty() ? std::to_string(pid) : task;
   std::string name;
@@ -46,7 +46,7 @@ v1beta1::ListAndWatchResponse Decoded(grpc::ByteBuffer bytes) {
   return list;
 }
 
-// What follows `key` in a file of lines; 0 where there is none.
+// The number after `key` in a file of lines; 0: not found.
 double NumberIn(const std::string& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -211,7 +211,7 @@ MakeServed Npus(int count, std::string settings) {
 Subject::Subject(Kind kind, const MakeServed& make)
     : program_(kind == Kind::kTessera ? TESSERA_BINARY : Before()),
       bare_(kind == Kind::kBare && program_.empty()) {
-  // In memory: what a disk costs is none of the program's doing.
+  // In memory, so that no disk's time counts.
   auto made = os::MakeTemporaryDirectory("/dev/shm/tessera-bench-");
   if (!made) Die(made.error().message);
   directory_ = *made;
@@ -251,7 +251,7 @@ void Subject::Open() {
 
 Clock::time_point Subject::Connect() {
   Open();
-  // Many devices take longer than a first list is waited for.
+  // The first list may lack devices, as a scan of many takes longer than the agent waits for it.
   while (true) {
     grpc::ByteBuffer bytes = Read();
     const auto arrived = Clock::now();
@@ -264,7 +264,7 @@ Clock::time_point Subject::Connect() {
   }
 }
 
-// Each program has an order of its own, which stays as it is.
+// Each program lists the devices in its own fixed order.
 void Subject::Locate(const v1beta1::ListAndWatchResponse& list) {
   std::unordered_map<std::string, int> positions;
   for (int i = 0; i < list.devices_size(); ++i) positions[list.devices(i).id()] = i;
@@ -273,7 +273,8 @@ void Subject::Locate(const v1beta1::ListAndWatchResponse& list) {
   }
 }
 
-// One that ends its stream registers anew: whoever is not sure which kubelet it reached does so.
+// A plugin that ends its stream registers again, as it does if it is unsure which kubelet it
+// reached.
 grpc::ByteBuffer Subject::Read() {
   while (true) {
     if (auto list = connection_->Read()) return *std::move(list);
@@ -295,7 +296,7 @@ Millis Subject::Start() {
 
 Millis Subject::Fail(int device) {
   const std::string file = bare_ ? faults_ + "/change" : served_.fault_file;
-  // Made where nobody watches: what is timed is the rename.
+  // Written outside the watched directory, so that only the rename is timed.
   const std::string next = directory_ + "/next";
   Write(next, bare_ ? fmt::format("{} {}", device * served_.shares, served_.shares)
                     : served_.fault(device));
@@ -329,7 +330,7 @@ double Subject::cpu_ms() const {
   return SumOf([&](const std::string& task) { return CpuOf(task); });
 }
 
-// gRPC names its threads, ours are called as the program.
+// gRPC names its threads; ours have the program's name.
 double Subject::own_cpu_ms() const {
   const std::string own = NameOf(process_.pid());
   return SumOf([&](const std::string& task) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The benchmarks' own, smallest kubelet, and the plugin process it talks to. Blocking; one thread.
+// The benchmarks' minimal kubelet, and the plugin process that it talks to. Blocking; one thread.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -23,15 +23,15 @@ namespace tessera::bench {
 using Clock = std::chrono::steady_clock;
 using Millis = std::chrono::duration<double, std::milli>;
 
-// What both programs serve, and how devices of it fail.
+// The devices of both programs, and how one fails.
 struct Served {
   std::string resource;
-  std::string variable;            // names the granted devices to the container
-  std::vector<std::string> ids{};  // what kubelet is told
-  std::vector<int> numa{};         // of each device; empty: none is known
-  int shares = 1;                  // so many ids in a row are of one device
-  // What only the agent needs: its resource but the name, more of its configuration, and the file
-  // that, with this text, makes a device fail.
+  std::string variable;            // the variable with the granted devices
+  std::vector<std::string> ids{};  // the ids in kubelet
+  std::vector<int> numa{};         // of each device; empty: unknown
+  int shares = 1;                  // ids in a row that belong to one device
+  // For the agent only: its resource but the name, further configuration, and the file that makes a
+  // device fail when it has this text.
   std::string section;
   std::string settings;
   std::string fault_file{};
@@ -39,12 +39,12 @@ struct Served {
 
   int devices() const { return static_cast<int>(ids.size()) / shares; }
 };
-// Makes what is to be served, with all its files below a directory.
+// Makes the devices, with all their files below a directory.
 using MakeServed = std::function<Served(const std::string& directory)>;
 
 MakeServed Npus(int count, std::string settings = "");
 
-// Answers pod-resources: nobody holds any of these.
+// Answers pod-resources: no container holds a device.
 class PodResources : public v1::PodResourcesLister::Service {
  public:
   explicit PodResources(const Served& served) : served_(served) {}
@@ -57,7 +57,7 @@ class PodResources : public v1::PodResourcesLister::Service {
   const Served& served_;
 };
 
-// Serves Registration on DIR/device-plugins/kubelet.sock and remembers the last endpoint; serves
+// Serves Registration on DIR/device-plugins/kubelet.sock and stores the last endpoint. Serves
 // pod-resources all the time.
 class Kubelet : public v1beta1::Registration::Service {
  public:
@@ -65,7 +65,7 @@ class Kubelet : public v1beta1::Registration::Service {
 
   void Listen();
   void Hush();  // ends the server and removes its socket, as kubelet does
-  // The endpoint of the next registration after `seen`; waits for it.
+  // Waits for the next registration after `seen`; returns its endpoint.
   std::string AwaitEndpoint(int seen);
   int registrations();
 
@@ -91,15 +91,15 @@ class Connection {
  public:
   Connection(const std::string& socket, const Served& served);
   ~Connection();
-  // The next list, as it came; waits for it. Nothing when the stream has ended. Decoding 8,000
-  // devices takes a client longer than a small program takes to start.
+  // Waits for the next list and returns its bytes; null: the stream has ended. Not decoded: for
+  // 8,000 devices that takes longer than a small program's start.
   std::optional<grpc::ByteBuffer> Read();
-  void Allocate(int id);  // a position in Served::ids
-  // What is answered to a request for these ids.
+  void Allocate(int id);  // an index of Served::ids
+  // The answer to a request for these ids.
   v1beta1::ContainerAllocateResponse Ask(const std::vector<std::string>& ids);
-  // Before a container with these ids is made. Any thread.
+  // Called before a container with these ids is made. Any thread.
   void PreStart(const std::vector<std::string>& ids);
-  // Which `size` of the ids of `available` are to be taken.
+  // The `size` preferred ids among `available`.
   std::vector<std::string> Prefer(const std::vector<std::string>& available, int size);
 
  private:
@@ -110,19 +110,19 @@ class Connection {
   std::unique_ptr<grpc::ClientReader<grpc::ByteBuffer>> reader_;
 };
 
-// One of the two programs that are compared, in a temporary directory of its own. Where
-// TESSERA_BENCH_BEFORE names another build of the agent, that one takes the bare server's place.
+// One of the two compared programs, in its own temporary directory. If TESSERA_BENCH_BEFORE names
+// another build of the agent, that replaces the bare server.
 class Subject {
  public:
   enum class Kind { kTessera, kBare };
   Subject(Kind kind, const MakeServed& make);
   ~Subject();
 
-  // Starts the program and waits for its first list; the time from before exec until it is here.
+  // Starts the program; returns the time from before exec to its first list.
   Millis Start();
-  // A device fails; the time until a list is decoded that says so.
+  // Makes a device fail; returns the time until a decoded list shows it.
   Millis Fail(int device);
-  // kubelet.sock goes and comes back; the time from listening until the first list is here.
+  // Restarts kubelet.sock; returns the time from its start to the first list.
   Millis RestartKubelet();
   const Served& served() const { return served_; }
   Connection& connection() { return *connection_; }
@@ -131,20 +131,20 @@ class Subject {
   double rss_mb() const;
   int fds() const;
   double cpu_ms() const;      // used so far by all its threads
-  double own_cpu_ms() const;  // by those that gRPC did not make
-  double wakeups() const;     // so often one of its threads has waited and gone on
+  double own_cpu_ms() const;  // without the threads of gRPC
+  double wakeups() const;     // the number of waits of its threads that have ended
 
  private:
   void Open();
-  // When the first list was here that has all devices.
+  // Returns when the first list with all devices arrived.
   Clock::time_point Connect();
   grpc::ByteBuffer Read();
   void Locate(const v1beta1::ListAndWatchResponse& list);
-  // Of all threads that there are now; of each a figure that only grows.
+  // The sum over all present threads of a figure that only grows.
   double SumOf(const std::function<double(const std::string& task)>& figure) const;
   double CpuOf(const std::string& task) const;
 
-  const std::string program_;  // the agent's; none for the bare server
+  const std::string program_;  // the agent's; empty: the bare server
   const bool bare_;
   std::string directory_;
   Served served_;
@@ -153,7 +153,7 @@ class Subject {
   std::vector<int> positions_{};  // of each device's first id in the program's list
   os::Process process_;
   std::unique_ptr<Connection> connection_;
-  int seen_ = 0;  // registrations, up to the one of connection_
+  int seen_ = 0;  // registrations, up to that of connection_
 };
 
 }  // namespace tessera::bench

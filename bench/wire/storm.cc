@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kubelet feels of the shipped binary while others keep its status port busy: thousands of
-// connections that are idle, send a byte now and then, end in the middle of a request, or ask for
-// pages and do not read them; whichever the agent closes is made anew. Calls with and without the
-// storm are made in turns, and each turn has its ratio. Prints a table for connections that ask for
-// nothing, and one with pages; exits with 1 where memory or the time of /healthz is over its bound
-// in either, or that of Allocate in the first: making pages takes a core that a machine of two has
-// not to spare.
+// Latencies of the shipped binary while clients flood its status port. Thousands of connections are
+// idle, send single bytes, end in a request, or ask for pages without reading them. A closed one is
+// replaced. Calls with and without the flood take turns, and each turn has its ratio.
+//
+// Prints a table for connections without requests for pages, and one with them. Exits with 1 if
+// memory or /healthz exceeds its bound in either, or Allocate in the first. In the second, making
+// pages takes a core that a machine of two cannot spare.
 //
 // usage: bench_storm [CONNECTIONS [SECONDS]]
 #include <fmt/core.h>
@@ -40,10 +40,10 @@ using std::chrono::milliseconds;
 constexpr double kMostGrown = 8;        // MB
 constexpr double kMostSlower = 1.5;     // times
 constexpr double kMostHealthz = 1'000;  // ms
-constexpr int kMadeATurn = 20;          // connections, each so often:
+constexpr int kMadeATurn = 20;          // connections, in each turn of this length:
 constexpr milliseconds kTurn{10};
 
-// One that came in by an address of its own of this machine.
+// Connects from an address of its own on this machine.
 os::Fd Connect(uint16_t port, uint32_t number) {
   os::Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_in at{};
@@ -61,7 +61,7 @@ class Storm {
   Storm(uint16_t port, size_t connections, bool pages)
       : port_(port), kinds_(pages ? 4 : 3), all_(connections) {
     thread_ = std::jthread([this](const std::stop_token& end) {
-      // Attackers are on other machines: what they spend is not to take the cores from the agent.
+      // Real attackers are on other machines, so this thread must not take cores from the agent.
       const sched_param none{};
       (void)sched_setscheduler(0, SCHED_IDLE, &none);
       while (!end.stop_requested()) {
@@ -83,7 +83,7 @@ class Storm {
   void Turn() {
     int make = kMadeATurn;
     begun_.resize(all_.size());
-    // What comes is left where it is; who has ended is looked for.
+    // Does not read; only looks for closed connections.
     std::vector<pollfd> states;
     for (const os::Fd& fd : all_) states.push_back({fd.get(), POLLRDHUP, 0});
     (void)poll(states.data(), states.size(), 0);
@@ -103,7 +103,7 @@ class Storm {
   }
 
   const uint16_t port_;
-  const size_t kinds_;  // of what is sent first
+  const size_t kinds_;  // kinds of first bytes
   std::vector<os::Fd> all_;
   std::vector<bool> begun_;
   size_t turns_ = 0;
@@ -138,7 +138,7 @@ void Measure(Subject& subject, uint16_t port, milliseconds length, Figures& figu
       begin = Clock::now();
       const auto answer = http::CallTcp(fmt::format("127.0.0.1:{}", port),
                                         {"GET", "/healthz", {}, ""}, Duration(5'000));
-      // One that was closed to let others in counts as one that took too long.
+      // A connection that was closed in favour of others counts as one that timed out.
       figures.healthz.push_back(
           answer && answer->body == "ok\n" ? Millis(Clock::now() - begin).count() : 5'000);
       figures.rss = std::max(figures.rss, subject.rss_mb());
@@ -161,7 +161,7 @@ bool Held(Subject& subject, uint16_t port, size_t connections, int seconds, bool
   Figures storm;
   size_t made = 0;
   constexpr int kTurns = 10;
-  std::vector<double> ratios;  // of p99, one a turn: what else the machine does comes and goes
+  std::vector<double> ratios;  // of p99, one a turn, as the load of the machine varies
   for (int turn = 0; turn < kTurns; ++turn) {
     const size_t calm_before = calm.allocate.size();
     const size_t storm_before = storm.allocate.size();

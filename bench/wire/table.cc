@@ -10,7 +10,7 @@
 namespace tessera::bench {
 namespace {
 
-// The value below which `share` of the values lie.
+// The value that `share` of the values do not exceed.
 double Quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -18,7 +18,7 @@ double Quantile(std::vector<double> values, double share) {
   return values[at];
 }
 
-// A place of the table that stays empty where there is no figure.
+// Empty if there are no values.
 std::string Cell(const std::vector<double>& values, double share) {
   return values.empty() ? "" : fmt::format("{:.3f}", Quantile(values, share));
 }
@@ -70,7 +70,7 @@ void Line(const std::string& what, double value, double base, const std::string&
 }
 
 int RunParts(int argc, char** argv, const std::vector<Part>& parts) {
-  setvbuf(stdout, nullptr, _IOLBF, 0);  // a row as soon as it is known
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // line by line, so that each row shows at once
   Head("time");
   for (const Part& part : parts) {
     const bool wanted = std::find(argv + 1, argv + argc, part.name) != argv + argc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table that the benchmarks of the wire print. One thread.
+// The table of the wire benchmarks. One thread.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,19 @@ struct Samples {
   std::vector<double> bare;  // empty: a bare server cannot do this
 };
 
-// `one` for tessera and for the bare server, alternating in small groups.
+// Runs `one` for tessera and for the bare server, in alternating small groups.
 Samples InTurns(int groups, int group, const std::function<double(Subject::Kind)>& one);
 
 void Head(const std::string& what);
 void Row(const std::string& what, const Samples& samples);
-// One caller asks for one id after the other. Both have started, and serve the same.
+// One caller asks for one id after the other. Both programs must have started, with the same
+// devices.
 void RowOfAllocate(const std::string& what, Subject& tessera, Subject& bare);
-// A figure that is not made of samples, and what stands beside it.
+// Prints a figure that has no samples, with its base.
 void Line(const std::string& what, double value, double base, const std::string& unit,
           const std::string& beside = "bare");
 
-// Runs the parts that the arguments name, or all.
+// One part of a benchmark. The arguments choose parts by name; without any, all run.
 struct Part {
   std::string_view name;
   std::function<void()> run;

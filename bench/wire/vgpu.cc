@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kubelet feels of a node whose GPUs are divided into virtual ones, of equal sizes and of
-// those that pods ask for: the shipped binary with the fake driver's library and an API server of
-// the benchmark's own, beside a bare grpc++ callback server with the same messages. Prints a table.
+// The latencies that kubelet sees on a node with virtual GPUs, of equal sizes and of sizes that
+// pods ask for. The shipped binary, with the fake driver library and a fake API server, is compared
+// with a bare grpc++ callback server with the same messages. Prints a table.
 // usage: bench_vgpu [equal | requested | memory]...
 #include <fmt/core.h>
 
@@ -23,14 +23,14 @@ namespace {
 using Kind = Subject::Kind;
 
 constexpr int kPerGpu = 40;
-constexpr size_t kPods = 120;    // as many as kubelet takes
-constexpr size_t kAtOnce = 100;  // all of which kubelet has admitted before the first begins
+constexpr size_t kPods = 120;    // kubelet's limit
+constexpr size_t kAtOnce = 100;  // admitted by kubelet before the first container starts
 constexpr size_t kKnown = kPods + kAtOnce;
 constexpr size_t kBursts = 10;
-constexpr size_t kWatched = 500;  // pods of a large node
+constexpr size_t kWatched = 500;  // the pods of a large node
 constexpr std::chrono::seconds kUntilRest{20};
 
-// A pod as an API server has it, placed by HAMi's scheduler.
+// A pod in the API server, placed by HAMi's scheduler.
 std::string PodText(size_t number, const std::string& gpu) {
   return fmt::format(
       R"({{"metadata":{{"name":"train-{0}","namespace":"team","uid":"uid-{0}","resourceVersion":"1",)"
@@ -43,7 +43,7 @@ std::string PodText(size_t number, const std::string& gpu) {
       number, gpu, std::string(1'500, 'x'));
 }
 
-// An API server with so many pods, which takes whatever it is told. A thread of its own.
+// An API server with `pods` pods, which accepts every report. A thread of its own.
 class PodServer {
  public:
   explicit PodServer(size_t pods) : thread_([this] { loop_.Run(); }) {
@@ -81,8 +81,8 @@ class PodServer {
   std::jthread thread_;
 };
 
-// Eight GPUs in virtual ones, by CDI; with an API server, as pods ask for them. Nothing reads the
-// library.
+// Eight GPUs with virtual ones, by CDI. With an API server their sizes are those that pods ask for.
+// No process loads the library.
 MakeServed VirtualGpus(const PodServer* api) {
   return [api](const std::string& directory) {
     NvidiaNode node(directory + "/node", "8xa100");
@@ -106,12 +106,12 @@ MakeServed VirtualGpus(const PodServer* api) {
   };
 }
 
-// A program, and what kubelet's checkpoint says of its pods with one virtual GPU each.
+// A program, with kubelet's checkpoint of its pods, each with one virtual GPU.
 class PodsOf {
  public:
   PodsOf(Kind kind, const PodServer* api) : program_(kind, VirtualGpus(api)) { program_.Start(); }
 
-  // As kubelet admits it; returns how long the answer took.
+  // Admits the pod as kubelet does; returns the time of the answer.
   double Admit(size_t pod) {
     const std::string& id = program_.served().ids[pod];
     const auto begin = Clock::now();
@@ -130,7 +130,7 @@ class PodsOf {
         program_.directory() + "/kubelet/device-plugins/kubelet_internal_checkpoint",
         kubelet::WriteCheckpoint(checkpoint_));
   }
-  // Before its container is made. Any thread. The bare server does, and knows, nothing for it.
+  // Prepares the pod's container. Any thread. The bare server only answers.
   double PreStart(size_t pod) {
     const auto begin = Clock::now();
     program_.connection().PreStart({program_.served().ids[pod]});
@@ -142,7 +142,7 @@ class PodsOf {
   kubelet::Checkpoint checkpoint_;
 };
 
-// All from `first` on at the same time.
+// Prepares kAtOnce pods' containers at once; returns the time of each.
 std::vector<double> AtOnce(PodsOf& pods, size_t first) {
   std::vector<double> took(kAtOnce);
   std::vector<std::thread> callers;
@@ -159,7 +159,7 @@ struct Took {
   std::vector<double> bursts;
 };
 
-// As many pods as kubelet takes, and one after the other a new one.
+// Adds one pod. If kubelet is full, the first pod ends before.
 void Fill(PodsOf& pods, size_t next, Took& took) {
   if (next >= kPods) pods.EndFirst();
   took.allocates.push_back(pods.Admit(next % kKnown));
@@ -168,7 +168,7 @@ void Fill(PodsOf& pods, size_t next, Took& took) {
   if (next >= kPods) took.binds.push_back(bind);
 }
 
-// Then many at once, a few times.
+// Admits kAtOnce pods, then prepares all their containers at once.
 void Burst(PodsOf& pods, size_t first, bool ends, Took& took) {
   for (size_t i = 0; i < kAtOnce; ++i) {
     if (ends) pods.EndFirst();

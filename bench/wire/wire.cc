@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kubelet feels of the shipped binary, beside a bare grpc++ callback server with the same
-// messages: both run, and are asked in turns. Prints a table.
+// The latencies that kubelet sees of the shipped binary, compared with a bare grpc++ callback
+// server with the same messages. Both run, and are asked in turns. Prints a table.
 // usage: bench_wire [start | kubelet | allocate | pause | change | rest | rest-many]...
 #include <fmt/core.h>
 
@@ -30,7 +30,7 @@ void BenchKubeletRestart() {
   Samples samples;
   for (int i = 0; i < 60; ++i) {
     samples.tessera.push_back(subject.RestartKubelet().count());
-    std::this_thread::sleep_for(milliseconds(20));  // another kubelet does not come at once
+    std::this_thread::sleep_for(milliseconds(20));  // another kubelet starts later
   }
   Row("kubelet.sock back to first list, ms", samples);
 }
@@ -64,7 +64,7 @@ void BenchAllocate() {
        per_call(bare.cpu_ms() - bare_cpu), "us");
 }
 
-// kubelet seldom asks: what is at rest has to wake up first.
+// kubelet seldom asks, so an idle program must wake up first.
 void BenchPause() {
   Subject tessera(Kind::kTessera, Npus(64));
   Subject bare(Kind::kBare, Npus(64));
@@ -72,7 +72,7 @@ void BenchPause() {
   bare.Start();
   int asked = 0;
   Row("Allocate after a second or so, ms", InTurns(50, 1, [&](Kind kind) {
-        // Of another length each time, so that it ends anywhere in whatever beat there is.
+        // A different pause each time, so that it ends anywhere in a periodic timer.
         std::this_thread::sleep_for(milliseconds(600 + 7 * asked++));
         const auto begin = Clock::now();
         (kind == Kind::kTessera ? tessera : bare).connection().Allocate(asked % 64);
@@ -95,8 +95,8 @@ void BenchChange(int devices, int n) {
       }));
 }
 
-// At rest is who has not been asked for anything for a while: the agent then asks kubelet ever less
-// often what its pods hold.
+// The time until the agent is at rest. Without requests it asks kubelet for the pods' devices ever
+// less often.
 constexpr std::chrono::seconds kUntilRest{75};
 
 constexpr std::chrono::seconds kRest{60};

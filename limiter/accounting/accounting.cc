@@ -18,10 +18,10 @@ namespace tessera::limiter {
 namespace {
 
 constexpr uint64_t kLookEvery = 100'000'000;  // ns
-// Less or more than any context takes: somebody else's doing.
+// A context takes no less and no more. Other values are another process's doing.
 constexpr uint64_t kLeastOfContext = uint64_t{1} << 20;
 constexpr uint64_t kMostOfContext = uint64_t{2} << 30;
-// How many slots a look may ask the kernel about, so that no call is long.
+// The most slots about which one search asks the kernel, so that no call takes long.
 constexpr int kSlotsOfALook = 64;
 
 inline bool IsDevice(int device) {
@@ -34,13 +34,12 @@ inline uint64_t LimitOf(const Process& process, int device) {
                            : __atomic_load_n(&process.region->hami.limit[at], __ATOMIC_RELAXED);
 }
 
-// Whether it has a slot of the container's region.
 bool IsShared(const Process* process) {
   return process != nullptr &&
          process->standing.load(std::memory_order_acquire) == JoinState::kShared;
 }
 
-// Past which nothing more is granted here; 0: it is not for the library to refuse.
+// The amount past which the library refuses; 0: it refuses nothing.
 inline uint64_t MostOf(const Process& process, int device) {
   return process.from_file ? process.most[static_cast<size_t>(device)] : LimitOf(process, device);
 }
@@ -55,7 +54,7 @@ bool Look(Process* process, int most) {
 }
 
 [[gnu::noinline]] void LookAgain(uint64_t seen, uint64_t ticks, Process* process) {
-  // One thread does.
+  // Threads race here; the one whose exchange succeeds searches.
   if (!process->looked_at.compare_exchange_strong(seen, ticks, std::memory_order_relaxed)) return;
   const uint64_t now = Now();
   const uint64_t before = process->looked_at_time.exchange(now, std::memory_order_relaxed);
@@ -98,7 +97,7 @@ DeviceName NameOf(const Region& region, int device) {
   return false;
 }
 
-// HAMi's monitor sees apart what contexts and modules take.
+// HAMi's monitor shows contexts and modules as separate columns.
 inline void Show(Kind kind, int64_t units, int device, Process* process) {
   HamiUsed* const used = &process->region->hami.slots[process->slot].used[device];
   if (kind != Kind::kData) {
@@ -135,7 +134,7 @@ int DeviceOf(const char* uuid) {
   if (!HasAccounting(standing)) return 0;
   const int places = process->from_file ? kMaxDevices : limits.count;
   const int place = PlaceOf(process->region, uuid, places);
-  // Of those that the environment counts there may be more than there is room for.
+  // The environment may count more devices than the region has places for.
   const bool is_denied = process->from_file || (limits.closed && places == kMaxDevices);
   return place < 0 && is_denied ? kDeniedDevice : place;
 }
@@ -175,7 +174,7 @@ bool TryReserve(int device, uint64_t bytes, Kind kind) {
   const auto slot = static_cast<uint32_t>(process->slot);
   MoveResult moved = Move(accounting, device, slot, units, most);
   if (moved == MoveResult::kPastLimit && standing == JoinState::kShared) {
-    // What the dead hold is ours to use.
+    // Memory of dead processes is free to use: reap all of them, then try once more.
     Look(process, kMaxSlots);
     moved = Move(accounting, device, slot, units, most);
   }
@@ -220,7 +219,7 @@ void Count(int device, uint64_t bytes, Kind kind) {
 
 void Release(int device, uint64_t bytes, Kind kind) {
   Process* const process = TheProcess();
-  // Not joined: what a child frees of its parent's was never this process's.
+  // Not joined: a forked child frees its parent's memory, which was never counted for the child.
   if (process == nullptr || !IsDevice(device) || bytes > kMaxBytes ||
       !HasAccounting(process->standing.load(std::memory_order_acquire))) {
     return;
@@ -308,13 +307,13 @@ void Leave() {
   Process* const process = JoinedProcess();
   if (!IsShared(process)) return;
   Look(process, kSlotsOfALook);
-  // What it holds it has until the kernel takes its lock back, however long that is.
+  // The share stays: the process holds its memory until the kernel releases its lock, however long
+  // that takes.
   Retire(process->region, static_cast<uint32_t>(process->slot));
 }
 
 namespace {
-// Last of all: what a program does at its end it did by then. A process that never joined is not
-// looked at.
+// Runs last, after the program's own exit handlers. A process that never joined takes no part.
 [[gnu::destructor]] void LeaveAtExit() {
   Leave();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this container holds of its devices, over all of its processes, and whether it may hold
-// more. Any thread, at any time; nothing here waits for another process, alive or dead.
+// The memory that this container holds on its devices, over all of its processes, and whether it
+// may hold more. Any thread, at any time. No call waits for another process, alive or dead.
 //
-// A forked child is another process: it begins with nothing, and takes a slot of its own at its
+// A forked child is another process: it holds nothing at first, and takes a slot of its own at its
 // first call.
 #pragma once
 
@@ -15,80 +15,84 @@ namespace tessera::limiter {
 
 enum class Kind : uint8_t { kData, kContext, kModule };
 
-// False: this process has no part in the container's region. Then its limits hold for it alone, or
-// memory is denied (WhyAlone() tells; file.h). Once is enough; calls after the first cost nothing.
+// Joins the container's region. False: this process has no part in it. Its limits then hold for it
+// alone, or memory is denied; WhyAlone() gives the reason (file.h). Only the first call does work.
 bool Join();
 
-// Stands for a device that is none of those that the limits are of, or that cannot be told from
-// others: it gets no memory.
+// Sentinel for a device that has no limit entry or cannot be identified. Allocations on it are
+// refused.
 inline constexpr int kDeniedDevice = kMaxDevices;
 
-// The place of a device in the accounting, or kDeniedDevice; -1: it is not limited. `uuid` as the
-// driver writes it; null: the driver does not tell. Where only the environment counts devices, one
-// that nobody named takes the next place: name them in NVML's order, which is that of the bus.
+// The place of a device in the accounting, or kDeniedDevice; -1: the device is not limited. `uuid`
+// is the driver's spelling; null: the driver does not report it.
+//
+// If the limits come from the environment, an unknown device takes the next free place. So name
+// devices in NVML's order, which is that of the bus.
 int DeviceOf(const char* uuid);
-// Whether DeviceOf() would give it the next place now.
+// Whether DeviceOf() would give the device a new place now.
 bool WouldTakePlace(const char* uuid);
-// The limits say which devices they are of, so that one may be looked up without the others.
+// True if the limits name their devices, so that one can be looked up without the others.
 bool LimitsNameDevices();
 
-// Counts bytes on a device before the driver is asked for them. False: past the limit. On -1 all is
-// granted.
+// Reserves bytes on a device before the driver is called. False: the limit would be exceeded.
+// Device -1 grants everything.
 bool Reserve(int device, uint64_t bytes, Kind kind);
-// The same in two: for who has another way when there is no room, and says that it was refused when
-// there is none (false, always). Reserve() says so by itself.
+// Reserve() in two steps, for callers with a fallback. TryReserve() logs no refusal; Refuse() does,
+// and always returns false.
 bool TryReserve(int device, uint64_t bytes, Kind kind);
 bool Refuse(int device, uint64_t bytes);
-// Says that so much is managed memory, for the device had no room for it. And shows, to who reads
-// the region, that of what is counted so many bytes more are, or fewer.
+// SayManaged() logs that an allocation became managed memory for lack of room on the device.
+// ShowManaged() changes the displayed managed part of this process's memory by `bytes`.
 void SayManaged(int device, uint64_t bytes);
 void ShowManaged(int device, int64_t bytes);
-// Counts what is held already, past the limit if need be.
+// Counts memory that is held already, past the limit if need be.
 void Count(int device, uint64_t bytes, Kind kind);
-// What was reserved, and is not held any more, or never came to be.
+// Undoes a reservation or a count: the memory was freed, or the driver refused it.
 void Release(int device, uint64_t bytes, Kind kind);
 
-// Bytes of the whole container; a limit of 0: none. With memory denied the limit is one byte.
+// Bytes of the whole container; a limit of 0: none. If memory is denied, the limit is one byte.
 uint64_t Used(int device);
 uint64_t Limit(int device);
 
-// What a context takes of a device, as far as anybody in the container knows; 0: nobody does. Of
-// several measures the smallest is kept: what others do meanwhile only adds.
+// Bytes that a context takes of a device, as measured by any process of the container; 0: not
+// known. The smallest measure is kept, since other processes' allocations only add to it.
 uint64_t ContextBytes(int device);
 void NoteContextBytes(int device, uint64_t bytes);
 
-// Percent of a device's time, and when they hold; 0: no limit. After Join().
+// Percent of a device's time, and the policy that says when the limit holds; 0: no limit. After
+// Join().
 uint32_t Percent(int device);
 CorePolicy Policy();
 
-// Memory beyond what the card has may be managed memory, as far as the limit goes. After Join().
+// True if allocations beyond the card's memory may become managed memory, up to the limit. After
+// Join().
 bool Oversubscribes();
 
-// When a process died, as far as anybody noticed, in ns of the monotonic clock; and whether that
-// was a moment ago: the driver gives its memory back later than the kernel its lock.
+// When a dead process was last found, in ns of the monotonic clock; and whether that was a moment
+// ago. The kernel releases a dead process's lock before the driver frees its memory.
 inline constexpr uint64_t kGivenBackAfter = 300'000'000;  // ns
 uint64_t ReapedAt();
 bool ReapedLately();
 
-// Gives back what processes hold that died since the last look, for who only reads the accounting:
-// at most every tenth of a second.
+// Gives back the memory of dead processes, for callers that only read the accounting. At most once
+// every tenth of a second.
 void LookForTheDead();
-// Likewise, of all of them and at once.
+// Gives back the memory of all dead processes, at once.
 void ReapAll();
 
-// Says that this process has begun to end. What it holds stays counted until it has ended, which
-// whoever looks next sees.
+// Announces that this process is about to end. Its memory stays counted until it has ended, which
+// the next search for dead processes finds.
 void Leave();
 
-// Why Join() said false, or kNone; before that, kNoLimits.
+// Why Join() returned false, or kNone; before Join(), kNoLimits.
 Trouble WhyAlone();
-// The region, for whoever shows or limits other things in it; null before Join() and when there is
-// none. A process that is alone has one to itself. OwnSlot(): -1 likewise.
+// The region, for code that displays or limits other things in it. Null before Join() and if there
+// is none; OwnSlot() is -1 then. A process that is alone has a private region.
 Region* TheRegion();
 int OwnSlot();
 
-// Join() with other limits than TheLimits(); without_locks: as on a kernel that has none for open
-// files.
+// Join() with other limits than TheLimits(). without_locks: as on a kernel without record locks of
+// open descriptions.
 bool JoinWith(const Limits& limits, bool without_locks = false);
 
 }  // namespace tessera::limiter

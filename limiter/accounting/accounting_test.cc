@@ -211,7 +211,7 @@ TEST_F(AccountingTest, WithoutTheKernelsLocksAProcessIsKnownByItsIdAndWhenItStar
   const pid_t living = StartHolding(20 * kMiB, true);
   const pid_t killed = StartHolding(40 * kMiB, true);
   Kill(killed);
-  // One whose id another process has now: alive, but started at another time.
+  // An owner whose id another process has now: alive, but started at another time.
   Shown().accounting.slots[7].owner = static_cast<uint32_t>(getpid()) | uint64_t{12345} << 32;
   Shown().accounting.slots_used = 8;
   ASSERT_EQ(Move(&Shown().accounting, 0, 7, 10 * kMiB / kUnit, kMaxUnits), MoveResult::kDone);
@@ -227,7 +227,7 @@ TEST_F(AccountingTest, ASlotWithItsOwnNameIsOfTheProgramTheProcessWasBefore) {
   InProcess([&] {
     EXPECT_TRUE(JoinWith(limits_, true));
     EXPECT_TRUE(Reserve(0, 40 * kMiB, Kind::kData));
-    // As after exec: the memory is another, the id and the time of the start are the same.
+    // As after exec: other memory, but the same id and start time.
     Region* const region = &Shown();
     Locks locks(region, OwnIdentity(), true);
     EXPECT_EQ(TakeSlot(region, OwnIdentity(), &locks), 0);
@@ -374,8 +374,7 @@ TEST_F(AccountingTest, DevicesThatNobodyNamedTakeThePlacesInTheOrderAsked) {
   EXPECT_EQ(Shown().hami.device_num, 2u);
 }
 
-// There is room for sixteen. What becomes of one more is said by who made the library, or by a
-// file.
+// There is room for sixteen devices. The build of the library or a file decides about one more.
 TEST_F(AccountingTest, ADeviceThatThereIsNoPlaceForIsDeniedWhereThatIsThePolicy) {
   limits_.devices[0].uuid[0] = '\0';
   limits_.count = kMaxDevices;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are not cancelled where the limiter opens, reads or sleeps: what they hold then
-// would be held for ever, for the library has no unwinding.
+// Keeps a thread from being cancelled while the limiter opens, reads or sleeps. The library does
+// not unwind, so a cancelled thread would never release its locks and descriptors.
 #pragma once
 
 #include <pthread.h>
 
 namespace tessera::limiter {
 
-// The thread is not cancelled as long as it lives.
+// Disables cancellation of the calling thread for its own lifetime.
 class Uncancelled {
  public:
   Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

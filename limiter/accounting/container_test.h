@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: a container's directory with a region, and processes of it. The test itself never
-// joins, it only looks; whoever joins is a process of its own, and says by its exit whether its
-// expectations held.
+// joins; it only reads the region. Each process that joins is a child and reports by its exit code
+// whether its expectations held.
 #pragma once
 
 #include <fcntl.h>
@@ -48,7 +48,7 @@ class Container : public testing::Test {
     std::strncpy(limits_.region, Path().c_str(), sizeof(limits_.region) - 1);
   }
 
-  // Runs what is given in a process of its own.
+  // Runs a function in a process of its own.
   template <typename Run>
   static pid_t Start(Run run) {
     std::fflush(nullptr);
@@ -72,8 +72,8 @@ class Container : public testing::Test {
     EXPECT_EQ(EndOf(pid), SIGKILL);
   }
 
-  // A process that joins, holds so much and stays until it is killed; it holds it when this
-  // returns.
+  // Starts a process that joins, holds `bytes` and stays until it is killed. It holds them when
+  // this returns.
   pid_t StartHolding(uint64_t bytes, bool without_locks = false) {
     int ready[2];
     EXPECT_EQ(pipe(ready), 0);

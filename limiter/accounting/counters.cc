@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t kSequenceMask = (1u << 28) - 1;
 constexpr uint32_t kSlotMask = kMaxSlots - 1;
 constexpr uint32_t kCountMask = (1u << 15) - 1;
-// Each failure means that somebody else succeeded, in accounting that is whole.
+// Lock-free: each failed attempt means that another thread's operation succeeded. Only a corrupt
+// region can exhaust the attempts.
 constexpr int kAttempts = 1 << 20;
 
 enum class Operation : uint32_t {
@@ -81,14 +82,16 @@ ShareWord* ShareAt(Accounting* accounting, int device, uint32_t slot) {
                           : &accounting->devices[device].lent;
 }
 
-// The sequence of what is lent, after an operation: of a share's operation one that tells it from
-// the last one.
+// The sequence of the lent word after an operation. For kLending it is derived from the share's
+// sequence and slot, so that it differs from the last one.
 uint32_t LentSequence(const Total& total) {
   if (total.operation == Operation::kLent) return total.sequence;
   return (total.sequence + total.slot * 0x51ed27u) & kSequenceMask;
 }
 
-// Its sequence makes leaps: what is read is of this operation only if the total tells of it still.
+// The lent word's sequence is not consecutive, so it cannot show whether this operation is still
+// due. Hence the order: read the lent word, then check that the total still records this operation.
+// The final exchange fails if another process completed it in between.
 [[gnu::noinline, gnu::cold]] void CompleteLent(Accounting* accounting, int device,
                                                const TotalWord& word) {
   const Total total = Unpack(word);
@@ -101,11 +104,13 @@ uint32_t LentSequence(const Total& total) {
   Swap(at, seen, PackShare({Changed(lent.amount, change), sequence}));
 }
 
-// Completes the operation that a total tells of. A share only ever goes on to the next sequence, so
-// one that is right before it has not been completed, and nobody began another.
+// Completes the operation that a total records. Any process may do so, and several may race: the
+// exchange of the share lets exactly one succeed. A share's sequence only ever advances by one. A
+// sequence of one less than the record's therefore means that this operation is due and no later
+// one began.
 inline void Complete(Accounting* accounting, int device, const TotalWord& word) {
   const Total total = Unpack(word);
-  // Before the share, whose sequence then tells that all is done.
+  // The lent word comes first. The share's sequence marks the whole operation as complete.
   if (total.operation != Operation::kShare) [[unlikely]]
     CompleteLent(accounting, device, word);
   if (total.operation == Operation::kLent) [[unlikely]]
@@ -118,10 +123,13 @@ inline void Complete(Accounting* accounting, int device, const TotalWord& word) 
     Swap(at, seen, PackShare({Changed(share.amount, total.change), total.sequence}));
     return;
   }
-  // The total has moved on since it was read. If not, this was never written by us: taken as it is.
+  // Usually the total has moved on since it was read, and there is no work left. If it has not, the
+  // share was not written by this library; its amount is accepted with the record's sequence.
   if (IsStill(word, *accounting, device)) Swap(at, seen, PackShare({share.amount, total.sequence}));
 }
 
+// Publishes an operation: once the total holds it, it counts, even if this process is killed before
+// Complete(). A failed exchange has changed nothing.
 inline bool Put(const TotalWord& seen, const Total& next, Accounting* accounting, int device) {
   const TotalWord word = Pack(next);
   if (!CompareAndSwap(&accounting->devices[device].total, seen, word)) return false;
@@ -129,7 +137,7 @@ inline bool Put(const TotalWord& seen, const Total& next, Accounting* accounting
   return true;
 }
 
-// What stood in the total was `seen`. kNoUse: it does not any more.
+// One attempt, with `seen` as the total. kNoUse: the total has changed since.
 inline MoveResult TryMove(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
                           int64_t units, uint64_t limit) {
   Complete(accounting, device, seen);
@@ -157,6 +165,7 @@ inline MoveResult TryMove(const TotalWord& seen, Accounting* accounting, int dev
 
 MoveResult Move(Accounting* accounting, int device, uint32_t slot, int64_t units, uint64_t limit) {
   for (int i = 0; i < kAttempts; ++i) {
+    // The retry loop of the lock-free total: read, complete the last operation, exchange.
     const MoveResult moved =
         TryMove(Read(accounting->devices[device].total), accounting, device, slot, units, limit);
     if (moved != MoveResult::kNoUse) return moved;
@@ -189,7 +198,8 @@ bool LendSince(const TotalWord& seen, Accounting* accounting, int device, uint32
                    .slot = slot,
                    .operation = Operation::kLending,
                    .count = (total.count + 1) & kCountMask};
-  // By a chance of one in 2^28 it would be taken for the last one: another one goes before it.
+  // With a chance of one in 2^28 this operation has the same sequence as the last one and would
+  // count as complete. An empty operation first changes the share's sequence.
   if (UnpackShare(Load(accounting->devices[device].lent)).sequence == LentSequence(next)) {
     MoveSince(seen, accounting, device, slot, 0);
     return false;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the container holds of a device, and which process how much of it. Shared by processes of
-// which any may be killed between any two instructions; nobody waits for anybody.
+// The container's total on a device, and each process's share of it. The words lie in memory of
+// several processes, any of which may be killed between any two instructions. No process waits for
+// another.
 //
-// An operation changes two words: the total, which takes the operation along (slot, sequence,
-// change), then the share of its slot. Whoever comes next finds the last operation in the total and
-// completes it in its slot first. So after the next call both are exact, wherever the process
-// before it was killed. What is lent is another such word, and what goes there from a share leaves
+// An operation changes two words: first the total, which also records the operation (slot,
+// sequence, change), then the share of its slot. The next operation finds the record in the total
+// and completes it in the slot first. So both words are exact after the next call, wherever a
+// process was killed.
+//
+// Lent memory has a share word of its own. An operation that moves units from a share to it leaves
 // the total as it is.
 #pragma once
 
@@ -21,24 +24,24 @@ inline constexpr uint64_t UnitsOf(uint64_t bytes) {
 
 enum class MoveResult : uint8_t { kDone, kPastLimit, kNoUse };
 
-// Adds `units`, or takes them away, at most what the slot has. Only the owner of the slot may call
-// it, from any thread; what is lent (kLentSlot) is anybody's to change. kNoUse: the words change
-// faster than they can be used, or are none at all.
+// Adds `units`, or removes them, at most the slot's share. Only the slot's owner may call it, from
+// any thread. kLentSlot is open to every process. kNoUse: the words change faster than an attempt
+// can finish, or were overwritten.
 MoveResult Move(Accounting* accounting, int device, uint32_t slot, int64_t units, uint64_t limit);
 
-// The total at a moment, and whether anything was added or taken since.
+// A snapshot of the total, and whether any operation followed it.
 TotalWord TotalNow(const Accounting& accounting, int device);
 bool IsStill(const TotalWord& seen, const Accounting& accounting, int device);
 uint64_t AmountOf(const TotalWord& total);
-// Likewise without a limit, if nothing was since `seen`. False: something was.
+// Move() without a limit, if no operation followed `seen`. False: one did.
 bool MoveSince(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
                int64_t units);
-// So many units of a slot, at most what it has, are lent from now on. False: something was counted
-// since.
+// Moves units, at most the slot's share, to the lent memory. False: an operation followed `seen`.
 bool LendSince(const TotalWord& seen, Accounting* accounting, int device, uint32_t slot,
                uint64_t units);
 
-// Units. The total as it is after the last operation; the share once that is complete.
+// In units. The total includes the last operation. The share does so as well: ShareOf() completes
+// that operation first.
 uint64_t TotalOf(const Accounting& accounting, int device);
 uint64_t ShareOf(Accounting* accounting, int device, uint32_t slot);
 

@@ -59,7 +59,7 @@ TEST_F(CountersTest, TheLargestAmountIsKnownExactly) {
 }
 
 TEST_F(CountersTest, SequencesBeginAgainAtTheirEnd) {
-  // The share as after 2^28 - 2 operations, and a total that tells of the last of them.
+  // The share after 2^28 - 2 operations, and a total that records the last of them.
   accounting_->slots[0].share[0] = uint64_t{(1u << 28) - 2} << 36;
   accounting_->devices[0].total.low = uint64_t{(1u << 28) - 2} << 36;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Add(0, 1), MoveResult::kDone);

@@ -7,12 +7,12 @@ namespace {
 
 class ExecTest : public Container {
  protected:
-  // This program again, in the part below; what it needs to know is in its environment.
+  // Executes this program again, in the part below. The environment carries its arguments.
   void Execute(int times, int ready) {
     setenv("BOOKS_TEST_REGION", Path().c_str(), 1);
     setenv("BOOKS_TEST_TIMES", std::to_string(times).c_str(), 1);
     setenv("BOOKS_TEST_READY", std::to_string(ready).c_str(), 1);
-    // It is asked for one test of all, of which it is to take no quarter.
+    // The child runs one test; a sharded run must not skip it.
     unsetenv("GTEST_TOTAL_SHARDS");
     unsetenv("GTEST_SHARD_INDEX");
     const char* const arguments[] = {"program", "--gtest_also_run_disabled_tests",
@@ -26,7 +26,7 @@ class ExecTest : public Container {
   }
 };
 
-// Not a test: holds 10 MiB and executes itself, so many times; then says that it is ready, and
+// Not a test: holds 10 MiB and executes itself so many times, then reports that it is ready and
 // stays.
 TEST_F(ExecTest, DISABLED_Program) {
   std::strcpy(limits_.region, getenv("BOOKS_TEST_REGION"));

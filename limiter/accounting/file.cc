@@ -22,7 +22,8 @@ namespace {
 
 constexpr int kOpenFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 
-// Every process of the container may open it, whoever it runs as; umask is the program's and stays.
+// Every process of the container may open it, as any user. The umask is the program's and stays as
+// it is.
 constexpr mode_t kMode = 0666;
 
 void DirectoryOf(const char* path, char* directory, size_t size) {
@@ -35,7 +36,8 @@ void DirectoryOf(const char* path, char* directory, size_t size) {
   }
 }
 
-// Without a name, or where the file system cannot do that with one that is taken away again.
+// Makes a file without a name. Where the file system cannot do that, it gets a temporary name,
+// which the caller removes.
 int OpenNew(const char* directory, char* name, size_t size) {
   name[0] = '\0';
   const int nameless = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, kMode);
@@ -45,7 +47,7 @@ int OpenNew(const char* directory, char* name, size_t size) {
   return open(name, kOpenFlags | O_EXCL | O_CREAT, kMode);
 }
 
-// Not by the function, which libc has under that name since 2.33 only.
+// By system call: libc has a function of this name only since 2.33.
 bool IsRegular(int file, struct stat* status) {
   return syscall(SYS_fstat, file, status) == 0 && S_ISREG(status->st_mode);
 }
@@ -58,15 +60,16 @@ bool IsFull(int error) {
   return error == ENOSPC || error == EDQUOT || error == ENOMEM;
 }
 
-// Room first: without it a write to the mapping would end the program. The file system may be
-// shared with other containers, which can fill it at any time; what is allocated stays the
-// region's. No signal interrupts it.
+// Allocates the whole file before it is mapped: without room, a write to the mapping would raise
+// SIGBUS. Other containers on the same file system may fill it at any time, but allocated blocks
+// stay the region's. Signals are blocked so that none interrupts the call.
 bool Allocate(int file, int mode) {
   const BlockedSignals all(~uint64_t{0});
-  return fallocate(file, mode, 0, kRegionSize) == 0 || !IsFull(errno);  // or it cannot be told here
+  return fallocate(file, mode, 0, kRegionSize) == 0 ||
+         !IsFull(errno);  // or the file system cannot allocate ahead
 }
 
-// The agent makes regions without the room: it is the container's to pay.
+// The agent makes sparse regions, so that the container pays for the blocks.
 bool HasRoom(int file, const struct stat& status) {
   const bool whole = static_cast<uint64_t>(status.st_blocks) * 512 >= kRegionSize;
   return whole || Allocate(file, FALLOC_FL_KEEP_SIZE);
@@ -82,13 +85,14 @@ bool Fill(int file, const Limits& limits) {
   return true;
 }
 
-// A larger file would be the end of the program.
+// A write beyond this limit raises SIGXFSZ, which ends the program.
 bool MayWriteThatMuch() {
   rlimit most;
   return getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur >= kRegionSize;
 }
 
-// kNone: it is there. That another process made one meanwhile is as good.
+// kNone: the region exists. Processes race to make it: linkat() lets exactly one succeed, and
+// EEXIST is as good.
 Trouble Make(const char* path, const Limits& limits) {
   char directory[sizeof(Limits::region)];
   char name[sizeof(directory) + 32];
@@ -100,7 +104,7 @@ Trouble Make(const char* path, const Limits& limits) {
   if (made) {
     char self[32];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", file);
-    const bool named = name[0] != '\0';  // where others may have put a link by now
+    const bool named = name[0] != '\0';  // do not follow a link: others can write here
     made =
         linkat(AT_FDCWD, named ? name : self, AT_FDCWD, path, named ? 0 : AT_SYMLINK_FOLLOW) == 0 ||
         errno == EEXIST;
@@ -209,8 +213,9 @@ Region* MapRegion(int file) {
 
 bool Denies(Trouble trouble, bool closed) {
   if (closed) return true;
-  // Somebody in the container laid out these, or there are more processes than can be counted, or
-  // one that could have its limit alone by what it allows itself or by filling the file system.
+  // Denied: the container can cause each of these itself, and the process would get the full limit
+  // once more. It may place or truncate files, start 1,024 processes, lower its own limits, or fill
+  // the file system.
   return trouble == Trouble::kForeign || trouble == Trouble::kTruncated ||
          trouble == Trouble::kFull || trouble == Trouble::kNoRoom || trouble == Trouble::kFullDisk;
 }

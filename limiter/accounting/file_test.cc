@@ -16,7 +16,7 @@ namespace {
 
 class RegionFileTest : public Container {
  protected:
-  // What a process of the container comes to.
+  // The state in which a process of the container joins.
   void ExpectTrouble(Trouble trouble, bool gets_memory) {
     InProcess([&] {
       EXPECT_FALSE(JoinWith(limits_));
@@ -25,7 +25,7 @@ class RegionFileTest : public Container {
       EXPECT_FALSE(Reserve(DeviceOf("GPU-aa"), 60 * kMiB, Kind::kData)) << "its limit holds";
     });
   }
-  // What follows HAMi's slots, up to those of the accounting: slots are zeros.
+  // The words from the end of HAMi's slots to our own slots. The slots are zeros.
   void WriteTail() {
     const auto region = std::make_unique<Region>();
     MakeRegionOf(limits_, region.get());
@@ -77,7 +77,7 @@ TEST_F(RegionFileTest, AMissingDirectoryLeavesEachProcessItsLimit) {
   ExpectTrouble(Trouble::kUnreachable, true);
 }
 
-// Or it would have its limit for itself, beside the container's.
+// Otherwise it would have its own limit in addition to the container's.
 TEST_F(RegionFileTest, AProcessThatMayOpenNoFileGetsNoMemory) {
   WriteRegion(kRegionSize);
   InProcess([&] {
@@ -148,8 +148,8 @@ TEST_F(RegionFileTest, ARegionCutOffDeniesMemory) {
   ExpectTrouble(Trouble::kTruncated, false);
 }
 
-// Another container may fill the file system that regions are on, and a page that is written for
-// the first time would end the program.
+// Another container may fill the file system of the regions. The first write to a page would then
+// end the program.
 TEST_F(RegionFileTest, ARegionWithoutRoomOnItsFileSystemDeniesMemory) {
   if (std::system("unshare -m true 2>/dev/null") != 0) {  // NOLINT(concurrency-mt-unsafe)
     GTEST_SKIP() << "may not make a mount namespace";
@@ -226,7 +226,7 @@ TEST_F(RegionFileTest, AProcessWithoutLimitsMakesNoRegion) {
   EXPECT_FALSE(std::filesystem::exists(Path()));
 }
 
-// Each of what leaves a process its limit where the policy is open.
+// Every reason for which a process keeps its limit where the policy is open.
 TEST_F(RegionFileTest, WhereThePolicyIsClosedWhoeverIsAloneGetsNoMemory) {
   limits_.closed = true;
   InProcess([&] {
@@ -260,7 +260,7 @@ TEST_F(RegionFileTest, WhereThePolicyIsClosedAProcessWithoutLimitsGetsNoMemoryAn
   EXPECT_FALSE(std::filesystem::exists(Path()));
   WriteRegion(kRegionSize - 1);
   ExpectTrouble(Trouble::kTruncated, false);
-  // It appeared since it was looked for.
+  // The region appeared after the process looked for it.
   limits_.count = 1;
   WriteRegion(kRegionSize);
   limits_.count = 0;

@@ -16,22 +16,22 @@
 namespace tessera::limiter {
 namespace {
 
-// The container's region as this process mapped it. A child forked has it too, and need not map it
-// again.
+// The container's region in this process's memory. A forked child inherits the mapping and uses it.
 struct MappedRegion {
   Region* region;
   FileIdentity file;
 };
 constinit MappedRegion mapped{};
 
-// The file's limits are this process's own: what the container writes into the region changes none.
+// Keeps the file's limits in this process's own memory, so that writes of the container into the
+// region change none of them.
 bool TakeFileLimits(const Limits& limits, Process* process) {
   for (int i = 0; i < limits.count; ++i) {
     const DeviceLimit& device = limits.devices[i];
     const int place = PlaceOf(process->region, device.uuid, kMaxDevices);
     if (place < 0) return false;
     process->limit[place] = device.bytes;
-    // Managed memory beyond the card is nobody's but the library's to refuse.
+    // Managed memory beyond the card is refused by the library alone; the driver does not.
     const bool by_driver = limits.memory_by_driver && !limits.oversubscribe;
     process->most[place] = by_driver ? 0 : device.bytes;
     process->percent[place] = device.cores < 100 ? device.cores : 0;
@@ -57,7 +57,8 @@ Trouble JoinRegion(const Limits& limits, Process* process) {
   close(file);
   if (trouble != Trouble::kNone) return trouble;
   process->region = mapped.region;
-  // Another open description: what is mapped of the first one, a forked child has as well.
+  // Locks belong to an open description. A forked child inherits the mapping of the first one and
+  // would keep its locks, so the lock gets a second description.
   Locks locks(process->region, process->identity, process->without_locks);
   locks.Use(OpenAgain(limits.region, process->file));
   if (!locks.usable()) return WhyNotOpened();
@@ -66,8 +67,7 @@ Trouble JoinRegion(const Limits& limits, Process* process) {
   return locks.Keep() ? Trouble::kNone : Trouble::kNoRoom;
 }
 
-// A region that nobody else sees, so that the same accounting holds the same limits for this
-// process alone.
+// A private region: the same accounting then enforces the same limits for this process alone.
 bool BeAlone(const Limits& limits, Process* process) {
   void* const memory =
       mmap(nullptr, kRegionSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -89,7 +89,8 @@ JoinState Decide(const Limits& limits, Process* process) {
   Trouble& trouble = process->trouble;
   trouble = JoinRegion(limits, process);
   const bool limited = limits.source != Source::kNone;
-  // One that appeared just now says no limits of this process's.
+  // The region appeared after this process looked for limits, so its words are not this process's
+  // limits.
   if (trouble == Trouble::kNone && !limited && limits.closed) trouble = Trouble::kNoLimits;
   JoinState standing = JoinState::kShared;
   if (trouble != Trouble::kNone) {
@@ -125,6 +126,7 @@ int PlaceOf(Region* region, const char* uuid, int places) {
   for (int i = 0; i < places; ++i) {
     uint64_t seen = 0;
     uint64_t* const word = &region->accounting.devices[i].key;
+    // Processes may race for this place. If another one took it for the same device, they share it.
     const bool taken =
         __atomic_compare_exchange_n(word, &seen, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     if (!taken && seen != key) continue;
@@ -151,7 +153,7 @@ JoinState JoinBy(const Limits* limits, bool without_locks, Process* process) {
     standing = Decide(limits != nullptr ? *limits : TheLimits(), process);
     process->standing.store(standing, std::memory_order_release);
   }
-  // Whoever reads it may be slow.
+  // Reported after the lock is released: the reader of the log may be slow.
   ReportLimits(*process->limits, process->trouble, process->slot);
   return standing;
 }

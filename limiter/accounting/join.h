@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process comes to have a part in the container's region, or to have none: which region,
-// which slot, by which limits. Any thread; one of them does it, and the others wait for that.
+// How a process joins the container's region: which region, which slot, which limits. Any thread.
+// The first one joins; the others wait for it on a lock of this process.
 #pragma once
 
 #include "limiter/accounting/process.h"
 
 namespace tessera::limiter {
 
-// Null: TheLimits().
+// `limits`: null for TheLimits().
 JoinState JoinBy(const Limits* limits, bool without_locks, Process* process);
 
-// Joins if this process did not.
+// Joins if this process has not.
 inline JoinState JoinStateOf(Process* process) {
   if (process == nullptr) [[unlikely]]
     return JoinState::kDenied;
@@ -24,7 +24,7 @@ inline bool HasAccounting(JoinState standing) {
   return standing == JoinState::kShared || standing == JoinState::kAlone;
 }
 
-// The place of a device, taken if nobody named it yet; -1: all are.
+// The place of a device; takes a free one for a new device. -1: all are taken.
 int PlaceOf(Region* region, const char* uuid, int places);
 
 }  // namespace tessera::limiter

@@ -7,7 +7,7 @@
 namespace tessera::limiter {
 namespace {
 
-// What one process exported and another one has is counted once, whenever its maker is killed.
+// Memory that one process exported and another holds is counted once, whenever its maker is killed.
 TEST_F(KillTest, AtAnyInstructionOfGivingUpWhatAnotherProcessHas) {
   StartSurvivor();
   Shown().accounting.lendings[0][0].imported = kMiB;

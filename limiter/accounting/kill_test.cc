@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kills in the midst of what a process counts, and of what it joins and leaves.
+// Kills while a process counts, joins and leaves.
 #include <filesystem>
 #include <random>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of processes that are killed in the midst of everything: at every instruction of an
-// operation, and at random.
+// For tests that kill processes in the middle of an operation: at every instruction of it, and at
+// random.
 #pragma once
 
 #include <sys/ptrace.h>
@@ -18,7 +18,7 @@ namespace tessera::limiter {
 
 inline constexpr uint64_t kOwn = 3 * kMiB;
 
-// A process that lives through all of it and does as it is told over pipes.
+// A process that survives all kills and takes orders over pipes.
 class KillTest : public Container {
  protected:
   ~KillTest() override {
@@ -40,9 +40,9 @@ class KillTest : public Container {
     ASSERT_EQ(Verdict(), 'y');
   }
 
-  // The dead hold nothing: all but what the survivor has is there for it at its next call, which
-  // waits for nobody. Counted by the calls that wait, for the kernel switches away from a process
-  // on a busy machine as well, where a page of the region is being written to its disk.
+  // Dead processes hold no memory: the survivor's next call gets all but its own share, and waits
+  // for no process. System calls that wait are counted instead of context switches. On a busy
+  // machine the kernel also switches away while it writes a page of the region to disk.
   char LookAround() {
     const long before = Waits();
     const bool granted = Reserve(0, Limit(0) - kOwn, Kind::kData);
@@ -61,7 +61,7 @@ class KillTest : public Container {
     return verdict;
   }
 
-  // A process stopped right before what it is to do.
+  // A process that is stopped right before run().
   template <typename Prepare, typename Run>
   static pid_t Stopped(Prepare prepare, Run run) {
     const pid_t pid = Start([&] {
@@ -77,8 +77,8 @@ class KillTest : public Container {
     return pid;
   }
 
-  // One instruction, or up to the next call of the kernel or return of one. False: it has come to
-  // the end.
+  // Runs one instruction, or up to the next entry into or return from a system call. False: run()
+  // has ended.
   static bool Go(pid_t pid, __ptrace_request how) {
     ptrace(how, pid, nullptr, nullptr);
     int status = 0;
@@ -86,12 +86,12 @@ class KillTest : public Container {
     return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
   }
 
-  // Unless it came to its end by itself, which was waited for.
+  // Kills a process that has not ended by itself and been waited for.
   static void KillIfThere(pid_t pid) {
     if (kill(pid, 0) == 0) Kill(pid);
   }
 
-  // False: it had ended by then.
+  // False: run() had ended by then.
   template <typename Prepare, typename Run>
   static bool KillAfter(int64_t steps, __ptrace_request how, Prepare prepare, Run run) {
     const pid_t pid = Stopped(prepare, run);
@@ -101,8 +101,8 @@ class KillTest : public Container {
     return within;
   }
 
-  // What whoever comes next would find lent, were all but the survivor dead; -1: the accounting is
-  // not exact.
+  // The bytes that the next process would find lent if all but the survivor were dead; -1: the
+  // accounting is not exact.
   int64_t WouldBeLent() {
     static Region copy;
     constexpr size_t kSlots = 8;
@@ -134,7 +134,7 @@ class KillTest : public Container {
     ASSERT_EQ(verdict, 'y') << "d: denied, x: not exact, w: waited; " << what << " " << at;
   }
 
-  // Looks at the accounting at every instruction; kills at every call of the kernel and at random
+  // Checks the accounting after every instruction. Then kills at every system call and at random
   // instructions.
   template <typename Prepare, typename Run>
   void KillEverywhere(Prepare prepare, Run run) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kills in the midst of what is charged for compute time.
+// Kills while compute time is charged.
 #include <cstring>
 #include <vector>
 
@@ -27,7 +27,7 @@ TEST_F(KillTest, AtAnyInstructionOfALaunchsAccounting) {
     Joined()();
     *accounting() = {};
   };
-  // The bucket is as it was before one of these, or after it.
+  // The bucket is as before one of these operations, or as after it.
   const pid_t pid = Stopped(prepare, launch);
   for (int64_t at = 0; Go(pid, PTRACE_SINGLESTEP); ++at) {
     const TotalWord& word = Shown().accounting.times[0].bucket;
@@ -55,7 +55,7 @@ TEST_F(KillTest, AtAnyInstructionOfTheChargeForAnEnd) {
     accounting.in_flight[kOther][0] = {kNow, 0};
   };
   const auto charge = [] { ChargeEnd(TheRegion(), kOne, 0, kNow, 0); };
-  // Whoever comes next charges what is left to be, whichever slot it looks at first.
+  // The next process charges the rest, whichever slot it looks at first.
   const auto left_after = [&](const std::vector<uint32_t>& slots) {
     static Region copy;
     std::memcpy(copy.accounting.times, Shown().accounting.times, sizeof copy.accounting.times);

@@ -6,7 +6,7 @@
 namespace tessera::limiter {
 namespace {
 
-// Each failure means that something else was counted meanwhile, in accounting that is whole.
+// Each failed attempt means that another operation succeeded, in accounting that is intact.
 constexpr int kAttempts = 1 << 12;
 
 template <typename T>
@@ -14,7 +14,7 @@ T Load(const T& word) {
   return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
 }
 
-// Of a word that anybody may have written.
+// From a word that any process may have written.
 uint64_t UnitsIn(const uint64_t& word) {
   const uint64_t bytes = Load(word);
   return bytes < kMaxBytes ? UnitsOf(bytes) : kMaxUnits;
@@ -24,7 +24,7 @@ uint64_t Sum(uint64_t one, uint64_t other) {
   return one > kMaxUnits - other ? kMaxUnits : one + other;
 }
 
-// Alone, nobody has ever used a slot but the first.
+// A process that is alone uses slot 0 and raises no slots_used.
 uint32_t SlotsOf(const Accounting& accounting) {
   const uint32_t used = __atomic_load_n(&accounting.slots_used, __ATOMIC_ACQUIRE);
   return used == 0 ? 1 : used < kMaxSlots ? used : kMaxSlots;
@@ -111,7 +111,8 @@ void SettleLent(Accounting* accounting, int device) {
     if (Load(*imports) != begun) continue;
     if (!MoveSince(now, accounting, device, kLentSlot, -more)) continue;
     if (Load(*imports) == begun) return;
-    // Who began to import meanwhile took it for lent.
+    // An import that began in between relied on this memory being lent: put it back. Importers
+    // raise `imports` first, so that the count shows them.
     Move(accounting, device, kLentSlot, more, kMaxUnits);
   }
 }

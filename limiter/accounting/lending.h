@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a process hands to another one. It is counted for who made it as long as that one has
-// it. Who gives it up while somebody else has it lends it: it leaves its share and is counted as
-// lent, which is the container's until the last of those who imported it is seen to give it up.
+// Memory that processes of the container share. It is counted for the process that made it, as long
+// as that process holds it. If the maker gives it up while another process holds it, the maker
+// lends it. It then leaves the maker's share and is counted as lent, for the container, until the
+// last importer is seen to release it.
 //
-// Nobody can be asked who has what. So what is lent is bounded: it is no more than what living
-// processes have imported, and what living ones lent while a descriptor may have been all that had
-// it. Whatever was lent too much falls away with that. Any process, any thread; nobody waits.
+// No call reports which processes hold an allocation. So lent memory is bounded instead. It never
+// exceeds two sums: the imports of living processes, and the memory that living ones lent while
+// perhaps only a descriptor held it. When the bound falls, the excess is released. Any process, any
+// thread; no call waits.
 #pragma once
 
 #include "limiter/contract.h"
 
 namespace tessera::limiter {
 
-// Adds to a word of a process's own, or takes away, at most what is there.
+// Adds to a word of a process's own, or subtracts, at most its value.
 template <typename T>
 void AddTo(T* word, T more) {
   __atomic_fetch_add(word, more, __ATOMIC_ACQ_REL);
@@ -27,24 +29,26 @@ void TakeFrom(T* word, T less) {
 
 // All in units (accounting/counters.h).
 uint64_t LentOf(const Accounting& accounting, int device);
-// What can be lent at most, by all processes but that of a slot; kLentSlot: by all.
+// The bound on lent memory, from all processes except that of slot `but`; kLentSlot: from all.
 uint64_t MostLent(const Accounting& accounting, int device, uint32_t but);
-// Calls under way that give up memory that others may have.
+// Calls under way that give up memory which other processes may hold.
 uint64_t Partings(const Accounting& accounting, int device);
-// Whether they gave up what they did not see to come free; how much, and from now on nothing.
+// Doubtful memory was given up, but its release was not seen in the driver's free memory.
+// TakeDoubtful() returns the amount and resets it to none.
 bool IsDoubtful(const Accounting& accounting, int device);
 uint64_t TakeDoubtful(Accounting* accounting, int device);
-// What living and dead processes have exported, and what is lent.
+// Exports of living and dead processes, plus the lent memory.
 uint64_t Known(const Accounting& accounting, int device);
 
-// How much of so many units that somebody gives up can be lent.
+// How many of the given-up units the bound allows to lend.
 uint64_t Lendable(const Accounting& accounting, int device, uint64_t units, uint32_t but);
-// So much of a slot's share is. Units that were lent.
+// Moves up to `units` from a slot's share to the lent memory. Returns the units that moved.
 uint64_t Lend(Accounting* accounting, int device, uint32_t slot, uint64_t units, uint32_t but);
-// What is lent and cannot be is free.
+// Releases lent memory beyond the bound.
 void SettleLent(Accounting* accounting, int device);
-// The process of a slot has ended, and its share is still there: what others can have of it is
-// lent. Once it is not there any more its words are to be cleared.
+// For the claimer of a dead process's slot. LendOfTheDead() lends the part of its share that others
+// may hold. ClearLending() comes after the rest of the share is released: the first step reads the
+// words that it clears.
 void LendOfTheDead(Accounting* accounting, int device, uint32_t slot);
 void ClearLending(Accounting* accounting, int device, uint32_t slot);
 

@@ -21,13 +21,13 @@
 namespace tessera::limiter {
 namespace {
 
-// What a child gets if its parent forks right now, and must not keep: it would hold the parent's
-// lock.
+// The descriptor and the mapping that a child would inherit if its parent forked right now. A child
+// that kept them would hold the parent's lock after the parent's death.
 constinit std::atomic<int> descriptor{-1};
 constinit std::atomic<void*> mapping{nullptr};
 constexpr size_t kPage = 4096;
 
-// When a process started, field 22 of its status line; the name before it may have blanks and
+// A process's start time, field 22 of its status line. The name before it may contain blanks and
 // brackets.
 bool StartOf(const char* path, uint64_t* start) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -62,7 +62,7 @@ uint64_t OwnIdentity() {
 }
 
 uint64_t ContainerBegan() {
-  constexpr uint64_t kTick = 10'000'000;  // ns; the kernel tells all processes so, whatever its own
+  constexpr uint64_t kTick = 10'000'000;  // ns; the tick of /proc, always
   uint64_t start = 0;
   timespec boot;
   if (!StartOf("/proc/1/stat", &start) || clock_gettime(CLOCK_BOOTTIME, &boot) != 0) return 0;
@@ -99,7 +99,7 @@ bool Locks::Claim(uint32_t slot) {
 bool Locks::ClaimByIdentity(uint32_t slot) {
   uint64_t* const owner = &region_.accounting.slots[slot].owner;
   uint64_t seen = __atomic_load_n(owner, __ATOMIC_ACQUIRE);
-  // One with our own name is of the program that this process was before it executed another one.
+  // Our own identity: this process claimed the slot before it executed another program.
   const bool dead =
       seen == 0 || seen == identity_ || IdentityOf(static_cast<uint32_t>(seen)) != seen;
   return dead && __atomic_compare_exchange_n(owner, &seen, identity_, false, __ATOMIC_ACQ_REL,
@@ -107,6 +107,8 @@ bool Locks::ClaimByIdentity(uint32_t slot) {
 }
 
 void Locks::Drop(uint32_t slot) {
+  // The owner word goes first: after the unlock another process may claim the slot and write its
+  // own.
   __atomic_store_n(&region_.accounting.slots[slot].owner, 0, __ATOMIC_RELEASE);
   if (!by_identity_) SetLock(slot, F_UNLCK);
 }
@@ -115,6 +117,8 @@ bool Locks::Keep() {
   if (by_identity_) return true;
   void* const page = mmap(nullptr, kPage, PROT_READ, MAP_SHARED, file_, 0);
   if (page == MAP_FAILED) return false;
+  // A fork between mmap and madvise gives the child this mapping; ForgetLocksOfParent() unmaps it
+  // there.
   mapping.store(page, std::memory_order_relaxed);
   const bool kept = madvise(page, kPage, MADV_DONTFORK) == 0;
   mapping.store(nullptr, std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock between threads of this process, of one zeroed word. No lock of the container's is one:
-// those are the kernel's, which takes them back from the dead.
+// A lock between threads of this process: one word, unlocked when zero. Mutexes lie in
+// ProcessMemory (process_memory.h), so a forked child never inherits a locked one. Never used
+// between processes. Their locks are the kernel's, which releases them when a process dies.
 #pragma once
 
 #include <linux/futex.h>
@@ -29,10 +30,10 @@ class Mutex {
   }
 
  private:
-  uint32_t word_ = 0;  // 1: locked, 2: and somebody waits
+  uint32_t word_ = 0;  // 1: locked; 2: locked, and a thread waits
 };
 
-// Holds a lock as long as it lives.
+// Holds a lock for its own lifetime.
 class Locked {
  public:
   explicit Locked(Mutex* mutex) : mutex_(*mutex) { mutex_.Lock(); }

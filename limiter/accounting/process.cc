@@ -4,7 +4,7 @@
 #include "limiter/accounting/locks.h"
 #include "limiter/accounting/process_memory.h"
 
-// What pthread_atfork is made of: that one has moved between libraries.
+// The function behind pthread_atfork, which has moved between libraries.
 extern "C" int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
                                  void* object);
 

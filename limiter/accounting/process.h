@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process knows of its part in the region. It lies in memory that a forked child finds
-// zeroed, so that a child never takes its parent's slot for its own, however it was made.
+// This process's state as a member of the region. It lies in memory that is zeroed in a forked
+// child, however it was forked. So a child never uses its parent's slot.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 namespace tessera::limiter {
 
 enum class JoinState : uint32_t {
-  kUnknown,  // did not join yet
-  kFree,     // nothing is limited
+  kUnknown,  // has not joined yet
+  kFree,     // no limits
   kShared,   // has a slot of the container's region
   kAlone,    // has a region to itself
   kDenied,   // gets no memory
@@ -31,17 +31,17 @@ struct Process {
   uint64_t identity;
   FileIdentity file;
   const Limits* limits;
-  uint64_t limit[kMaxDevices];           // bytes, where from_file
-  uint64_t most[kMaxDevices];            // likewise, past which is refused; 0: nothing is
-  uint32_t percent[kMaxDevices];         // of time, likewise; 0: no limit
-  std::atomic<uint64_t> looked_at;       // ticks
+  uint64_t limit[kMaxDevices];      // bytes, where from_file
+  uint64_t most[kMaxDevices];       // bytes, the amount past which the library refuses; 0: never
+  uint32_t percent[kMaxDevices];    // of time, where from_file; 0: no limit
+  std::atomic<uint64_t> looked_at;  // ticks
   std::atomic<uint64_t> looked_at_time;  // ns
-  std::atomic<uint64_t> look_after;      // ticks that are 100 ms
+  std::atomic<uint64_t> look_after;      // 100 ms, in ticks
 };
 
-// Null: there is no memory.
+// Any thread. Null: no memory.
 Process* TheProcess();
-// Null as well if nothing was ever asked of the accounting here: nothing is made for it.
+// Null as well if this process never called the accounting; makes nothing.
 Process* JoinedProcess();
 
 }  // namespace tessera::limiter

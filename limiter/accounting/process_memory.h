@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of this process that a forked child finds zeroed, however it was forked: what it tells is
-// of the parent's slot, driver and threads. A static of this type needs no constructor to run.
+// Memory that is zeroed in a forked child, however it was forked: its contents describe the
+// parent's slot, driver and threads. A static of this type needs no constructor.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,16 +14,17 @@
 
 namespace tessera::limiter {
 
-// How many forks lie between this process and the first one that had the limiter.
+// The number of forks between this process and the first one that had the limiter.
 inline constinit std::atomic<uint32_t> forks_behind{0};
-// Has forks counted from now on, and locks of the parent's forgotten that a child must not keep.
+// From now on each fork is counted, and the child forgets its parent's locks.
 void WatchForks();
 
-// T is good when it is all zeros.
+// T must be valid when it is all zeros.
 template <typename T>
 class ProcessMemory {
  public:
-  // Null: there is no memory. Threads that come at once all make some, and the first one's is kept.
+  // Null: no memory. Threads that race here each map memory; the first one's is kept and the others
+  // unmap theirs.
   T* Get() {
     T* kept = kept_.load(std::memory_order_acquire);
     if (kept != nullptr && IsOwn()) [[likely]]
@@ -42,7 +43,7 @@ class ProcessMemory {
     return kept;
   }
 
-  // Null also while nobody needed it.
+  // Null also if Get() was never called in this process.
   T* IfAny() {
     T* const kept = kept_.load(std::memory_order_acquire);
     return kept != nullptr && IsOwn() ? kept : nullptr;
@@ -51,14 +52,15 @@ class ProcessMemory {
  private:
   static constexpr uint32_t kWiped = UINT32_MAX;
 
-  // A kernel before 4.14 wipes nothing: the parent's stays where it is, and other memory is taken.
+  // A kernel before 4.14 zeroes nothing. The child then leaves its parent's memory in place and
+  // maps its own.
   bool IsOwn() const {
     const uint32_t made = made_.load(std::memory_order_relaxed);
     return made == kWiped || made == forks_behind.load(std::memory_order_relaxed);
   }
 
   std::atomic<T*> kept_{nullptr};
-  std::atomic<uint32_t> made_{kWiped};  // after how many forks; kWiped: whatever they are
+  std::atomic<uint32_t> made_{kWiped};  // forks_behind at the time; kWiped: the kernel zeroes it
 };
 
 }  // namespace tessera::limiter

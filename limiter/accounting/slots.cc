@@ -42,7 +42,8 @@ void Mirror(Region* region, uint32_t slot, int device) {
   HamiUsed* const used = &region->hami.slots[slot].used[device];
   const ShareWord* const word = &region->accounting.slots[slot].share[device];
   ShareWord seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-  // Threads may write over each other; who sees the share move meanwhile writes once more.
+  // Threads race to write the mirror. A thread that sees the share change writes again, four times
+  // at most.
   for (int i = 0; i < 4; ++i) {
     const uint64_t total = (seen & kMaxUnits) * kUnit;
     const uint64_t other = __atomic_load_n(&used->context, __ATOMIC_RELAXED) +
@@ -74,6 +75,8 @@ void Retire(Region* region, uint32_t slot) {
 
 void Empty(Region* region, uint32_t slot) {
   for (int device = 0; device < kMaxDevices; ++device) {
+    // If this process is killed here, the next claimer repeats all steps. The lending words go
+    // last: without them the rest of the share would be released, and none of it lent.
     LendOfTheDead(&region->accounting, device, slot);
     const uint64_t units = ShareOf(&region->accounting, device, slot);
     if (units != 0) Move(&region->accounting, device, slot, -static_cast<int64_t>(units), 0);
@@ -87,8 +90,8 @@ int TakeSlot(Region* region, uint64_t identity, Locks* locks) {
   const uint32_t used = SlotsUsed(*region);
   for (uint32_t slot = 0; slot < kMaxSlots; ++slot) {
     if (slot >= used && taken >= 0) break;
-    // A free one is looked at only while none is found; a taken one always, for its process may be
-    // dead.
+    // A free slot is claimed only until one is found. A taken one is always tried, since its
+    // process may be dead.
     if (taken >= 0 && !IsTaken(*region, slot)) continue;
     const bool was_taken = IsTaken(*region, slot);
     if (!locks->Claim(slot)) continue;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a container in its region. A slot never moves. Its owner alone writes it; what a
-// dead owner left is given back by whoever claims the slot next, which only one can do at a time,
-// and if that one is killed over it another one after it.
+// The slots of a container's processes in its region. A slot never moves. Only its owner begins
+// operations on it; any process may complete the last one.
+//
+// After the owner's death another process claims the slot and gives back what it held. One process
+// at a time can claim it. If that one is killed over it, the next one continues; if it is stopped,
+// the memory stays counted until it goes on or ends.
 #pragma once
 
 #include "limiter/accounting/locks.h"
@@ -9,27 +12,27 @@
 
 namespace tessera::limiter {
 
-// Takes a slot for this process, after all dead ones were reaped; -1: there is none. What is
-// claimed is to be kept by locks->Keep().
+// Takes a slot for this process, after it has reaped all dead ones; -1: none is free. The caller
+// keeps the claim with locks->Keep().
 int TakeSlot(Region* region, uint64_t identity, Locks* locks);
 
-// Gives back what dead processes held, of at most `most` slots, beginning where the last look
-// ended; own is passed over. The number of slots reaped.
+// Gives back what dead processes held. Looks at `most` taken slots at most, from where the last
+// search ended; skips `own`. Returns the number of slots reaped.
 int ReapDead(Region* region, int own, int most, Locks* locks);
 
-// Charges what a slot ran that nobody measured, and takes it out of what HAMi's monitor sees: its
-// process says so when it begins to end. What it holds stays counted.
+// Charges a slot's unmeasured launches, and removes it from HAMi's view. A process calls it when it
+// begins to end. Its memory stays counted.
 void Retire(Region* region, uint32_t slot);
-// Likewise, and gives back what it holds on every device. Only for who claimed it.
+// Retires a slot and gives back what it holds on every device. Only for its claimer.
 void Empty(Region* region, uint32_t slot);
 
-// Says that a process of the region died just now.
+// Notes that a process of the region died just now.
 void NoteDeath(Region* region);
 
-// Shows HAMi's monitor what a slot holds on a device.
+// Updates HAMi's view of a slot's memory on a device.
 void Mirror(Region* region, uint32_t slot, int device);
 
-// A word of the region that counts something up.
+// Raises a word of the region to at least `value`.
 void RaiseTo(uint32_t* word, uint32_t value);
 
 }  // namespace tessera::limiter

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time; Ticks() costs no call: the processor's counter. How fast it counts is only roughly known.
+// Time. Ticks() reads the processor's counter without a system call; its rate is only roughly
+// known.
 #pragma once
 
 #include <time.h>
@@ -8,7 +9,7 @@
 
 namespace tessera::limiter {
 
-// Of the monotonic clock, in ns.
+// The monotonic clock, in ns.
 inline uint64_t Now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

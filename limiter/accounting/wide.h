@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A word of 128 bits that several processes change. By hand, for compilers make calls of
-// libatomic's out of it, which takes a lock that a killed process would keep.
+// A word of 128 bits that several processes change. In assembly, because compilers call libatomic
+// for it, which takes a lock. A killed process would keep that lock.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace tessera::limiter {
 
-// Both halves are of one moment, unless the upper one came back to the same value in between: it
-// counts operations, and what is read is only good for a CompareAndSwap() of the whole.
+// A snapshot of both halves. The halves can differ in time only if the upper one left and returned
+// to the same value between the loads. It counts operations, so that is rare; and callers use the
+// snapshot only for a CompareAndSwap() of the whole word, which then fails.
 inline TotalWord Read(const TotalWord& word) {
   for (;;) {
     const uint64_t high = __atomic_load_n(&word.high, __ATOMIC_ACQUIRE);
@@ -33,8 +34,8 @@ inline bool CompareAndSwap(TotalWord* word, const TotalWord& expected, const Tot
   uint64_t low;
   uint64_t high;
   uint32_t failed;
-  // Another value is written back as it was: only a store that succeeds proves its halves to be of
-  // one moment.
+  // On a mismatch the value read is stored back: only a successful store proves that both halves
+  // were read at one moment.
   asm volatile(
       "1: ldaxp %0, %1, %3\n"
       "   cmp %0, %4\n"

@@ -8,17 +8,16 @@
 
 namespace tessera::limiter {
 
-// A library of the vendor's that the program itself loaded, and where its functions are. `Library`
-// says which one is meant:
-//   Table                     a structure of pointers to functions, and nothing else
-//   kCount                    how many
-//   NameOf(i)                 the name of the function of that place
+// A vendor's library that the program itself loaded, and the addresses of its functions. `Library`
+// describes it:
+//   Table                     a structure of pointers to functions, and no other member
+//   kCount                    the number of functions
+//   NameOf(i)                 the name of the function at place i
 //   FirstMark(), SecondMark() functions that only such a library has
-//   AnswerAlways(there, functions)   what stands for functions it lacks (there), or for all without
-//   it
+//   AnswerAlways(there, functions)   functions for those it lacks (there), or for all without it
 //
-// Constant before first use. Any thread: all is made by whoever needs it first, without a lock,
-// which a fork could leave held; who comes at the same time makes the same again.
+// Constant before first use. Any thread. The first threads that need the table fill it without a
+// lock, which a fork could leave held. Threads that race write the same values.
 template <typename Library>
 class Bound {
  public:
@@ -27,7 +26,7 @@ class Bound {
 
   const Table& Get() { return is_found_.load(std::memory_order_acquire) ? found_ : Look(); }
 
-  // Whether that address is in such a library, which is then the one, if there was none.
+  // True if the address is in such a library. That one is then used, unless another is in use.
   bool Take(const void* address) {
     if (IndexAt(address) < Library::kCount) return true;
     Object object, former;
@@ -39,21 +38,21 @@ class Bound {
     return true;
   }
 
-  // One that is loaded anywhere has this function.
+  // True if any loaded library of this kind has the function.
   bool AnyHas(const char* name) const {
     return AnyObject([this, name](const Object& object) {
       return IsLibrary(object) && object.Function(name) != nullptr;
     });
   }
 
-  // Something was unloaded; it may have been this.
+  // A library was unloaded, perhaps this one: look again.
   void LookAnew() {
     if (is_found_.load(std::memory_order_relaxed)) {
       is_found_.store(false, std::memory_order_release);
     }
   }
 
-  // Which of its functions lies at that address; kCount: none.
+  // The function at that address; kCount: none.
   size_t IndexAt(const void* address) const {
     if (!is_found_.load(std::memory_order_acquire)) return Library::kCount;
     size_t i = 0;
@@ -69,7 +68,7 @@ class Bound {
     __atomic_store_n(&reinterpret_cast<void**>(table)[i], function, __ATOMIC_RELAXED);
   }
 
-  // The limiter has functions of these names itself.
+  // The limiter itself has functions of these names.
   bool IsLibrary(const Object& object) const {
     return !object.Contains(this) && object.Function(Library::FirstMark()) != nullptr &&
            object.Function(Library::SecondMark()) != nullptr;
@@ -105,10 +104,10 @@ class Bound {
 
   Table found_{}, absent_{};
   std::atomic<bool> is_found_ = false;           // `found_` is the library's
-  std::atomic<const void*> landmark_ = nullptr;  // an address in it; kept when it may have gone
+  std::atomic<const void*> landmark_ = nullptr;  // an address in it; kept when it may be unloaded
 };
 
-// What answers for a function that is not there; each has the type of the one it stands for.
+// Stands in for a missing function, with that function's type.
 template <auto answer, typename F>
 struct Absent;
 template <auto answer, typename Result, typename... Arguments>

@@ -3,13 +3,15 @@
 
 #include "limiter/driver/cuda_types.h"
 
-// The functions of the CUDA driver that the limiter hooks or calls, each under the name that
+// The functions of the CUDA driver that the limiter hooks or calls, under the names that
 // libcuda.so.1 exports. No name is an alias of another: cuMemAlloc is the function of CUDA 2.0, and
-// cuMemAlloc_v2 that of 3.2. One that ends in _ptsz is what a program calls whose default stream is
-// its thread's own. They are declared for their types; who calls one by this name calls the hook,
-// and the driver's own are in limiter/driver/driver.h.
+// cuMemAlloc_v2 that of 3.2. A name in _ptsz is called by programs whose default stream is their
+// thread's own.
+//
+// They are declared for their types. A call by this name calls the hook; the driver's own functions
+// are in limiter/driver/driver.h.
 
-// A hook is found by every object of the process; nothing else of the limiter is.
+// Every object of the process finds a hook, and no other symbol of the limiter.
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -102,7 +104,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr);
 
 // ---- Where managed memory is ----
 
-// What is advised is an enumeration of the driver's.
+// The advice is an enumeration of the driver's.
 CUresult cuMemAdvise(CUdeviceptr, size_t, int, CUdevice);
 CUresult cuMemAdvise_v2(CUdeviceptr, size_t, int, CUmemLocation);
 CUresult cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);
@@ -266,7 +268,7 @@ CUresult cuEventElapsedTime_v2(float*, CUevent, CUevent);
 CUresult cuEventDestroy(CUevent);
 CUresult cuEventDestroy_v2(CUevent);
 
-// The sizes of CUDA 2 were of 32 bits.
+// CUDA 2 has sizes of 32 bits.
 CUresult cuMemcpyDtoH(void*, unsigned, unsigned);
 CUresult cuMemcpyDtoH_v2(void*, CUdeviceptr, size_t);
 CUresult cuMemcpyDtoH_v2_ptds(void*, CUdeviceptr, size_t);

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The layout of what passes between a program and the CUDA driver, as far as the limiter looks at
-// it. Facts of the ABI only, for 64-bit platforms. Handles are pointers that only the driver reads.
-// An enumeration has the values that are used here, and may hold any other.
+// The types of the CUDA driver's calls, as far as the limiter reads them. Facts of the ABI only,
+// for 64-bit platforms. Handles are pointers that only the driver reads. An enumeration lists the
+// values that are used here, and may hold any other.
 
 enum CUresult : int {
   CUDA_SUCCESS = 0,
@@ -220,7 +220,7 @@ struct CUDA_ARRAY_SPARSE_PROPERTIES {
   unsigned reserved[4];
 };
 
-// What of a sparse array is mapped, and to which memory.
+// A part of a sparse array, and the memory that is mapped there.
 struct CUarrayMapInfo {
   int resourceType;
   void* resource;

@@ -6,7 +6,7 @@
 namespace tessera::limiter {
 namespace {
 
-// Code, and no table of addresses, which would be work for the loader in every process.
+// Code instead of a table of addresses, which the loader would have to relocate in every process.
 template <CUresult answer>
 void Answer(void* (&functions)[kFunctionCount]) {
   size_t i = 0;

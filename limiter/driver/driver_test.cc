@@ -22,7 +22,7 @@ TEST(DriverTest, AnAddressOfAnotherLibraryIsNotTakenForTheDrivers) {
   EXPECT_EQ(FunctionAt(reinterpret_cast<void*>(&abort)), Function::kNone);
 }
 
-// The hooks of this program have the names of a driver's functions, and are none.
+// The hooks in this program have the names of a driver's functions, and are no driver.
 TEST(DriverTest, TheLimiterIsNoDriver) {
   EXPECT_FALSE(AnyDriverHas("cuGetProcAddress"));
   EXPECT_FALSE(TakeDriver(reinterpret_cast<void*>(&::cuGetProcAddress)));

@@ -10,8 +10,8 @@
 namespace tessera::limiter {
 namespace {
 
-// All names one behind the other, and where each begins: an array of pointers would be work for the
-// loader at the start of every process. The tables are made by the compiler.
+// All names in one string, and the begin of each. An array of pointers would have to be relocated
+// at the start of every process. The compiler makes the tables.
 constexpr char kText[] =
 #define HOOKED(name, since) #name "\0"
 #define CALLED(name, since) #name "\0"
@@ -45,7 +45,7 @@ constexpr auto kBegins = [] {
 }();
 
 constexpr auto kByName = [] {
-  std::array<uint16_t, kPlaces> places{};  // 0 is empty, else one more than the function
+  std::array<uint16_t, kPlaces> places{};  // 0: empty; otherwise the function plus 1
   for (uint16_t i = 0; i < kFunctionCount; ++i) {
     size_t place = Hash(&kText[kBegins[i]]) % kPlaces;
     while (places[place] != 0) place = (place + 1) % kPlaces;
@@ -54,7 +54,8 @@ constexpr auto kByName = [] {
   return places;
 }();
 
-// cuMemAlloc of cuMemAlloc_v2 and of cuMemAllocAsync_ptsz: what a program asks a driver for.
+// cuMemAlloc for cuMemAlloc_v2 and cuMemAllocAsync_ptsz: the symbol by which a program asks a
+// driver.
 constexpr std::string_view WithoutSuffix(std::string_view name, bool* per_thread_stream) {
   *per_thread_stream = name.ends_with("_ptsz") || name.ends_with("_ptds");
   if (*per_thread_stream) name.remove_suffix(5);
@@ -79,7 +80,7 @@ const char* NameOf(Function function) {
 }
 
 Function FunctionOfVersion(const char* symbol, int version, bool per_thread_stream) {
-  // The one symbol whose newer variant has another name.
+  // The only symbol whose newer variant has another name.
   if (version >= 12000 && strcmp(symbol, "cuGraphInstantiate") == 0) {
     return Function::cuGraphInstantiateWithFlags;
   }
@@ -91,7 +92,7 @@ Function FunctionOfVersion(const char* symbol, int version, bool per_thread_stre
     if (kSince[i] > version || WithoutSuffix(&kText[kBegins[i]], &is_per_thread) != symbol)
       continue;
     if (is_per_thread && !per_thread_stream) continue;
-    // Of a function that knows no streams there is only the one kind.
+    // A function without a stream has only one variant.
     if (is_per_thread < best_is_per_thread) continue;
     if (is_per_thread == best_is_per_thread && kSince[i] <= best_since) continue;
     best = static_cast<Function>(i);
@@ -102,8 +103,8 @@ Function FunctionOfVersion(const char* symbol, int version, bool per_thread_stre
 }
 
 void* HookOf(Function function) {
-  // Those that the limiter defines are those that it exports: a table of addresses would be work
-  // for the loader at the start of every process.
+  // The limiter defines exactly the functions that it exports. A table of addresses would have to
+  // be relocated at the start of every process.
   Object own;
   return ObjectOf(kText, &own) ? own.Function(NameOf(function)) : nullptr;
 }

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-// What functions.def says of the functions that the limiter hooks or calls. Constants: any thread.
+// The functions of functions.def that the limiter hooks or calls. Constants: any thread.
 
 namespace tessera::limiter {
 
-// One place for each, in the order of functions.def.
+// One value for each, in the order of functions.def.
 enum class Function : uint16_t {
 #define HOOKED(name, since) name,
 #define CALLED(name, since) name,
@@ -18,18 +18,18 @@ enum class Function : uint16_t {
 };
 constexpr size_t kFunctionCount = static_cast<size_t>(Function::kCount);
 
-// The newest version of CUDA whose functions functions.def has.
+// The newest version of CUDA in functions.def.
 constexpr int kNewestCuda = 13050;
 
-// The function that libcuda.so.1 exports under this name; kNone for one that is passed on.
+// The function that libcuda.so.1 exports under this name; kNone: it is passed on.
 Function FunctionNamed(const char* name);
 // The name of that function.
 const char* NameOf(Function function);
-// The function that a driver means where it is asked for that symbol, as CUDA of that version
-// (12040 for 12.4) knows it. kNone for one that is passed on.
+// The function that a driver returns for that symbol, in that version of CUDA (12040 for 12.4).
+// kNone: it is passed on.
 Function FunctionOfVersion(const char* symbol, int version, bool per_thread_stream);
-// What a program is given instead of the driver's function (not kNone); null for one that is only
-// called.
+// The program's replacement for the driver's function (not kNone); null if the limiter only calls
+// it.
 void* HookOf(Function function);
 
 }  // namespace tessera::limiter

@@ -38,7 +38,7 @@ std::string Symbol(std::string name) {
   return name;
 }
 
-// The first word of each line of a list of functions, and the number behind it, if there is one.
+// The first word of each line of a list of functions, and the number after it, if there is one.
 std::map<std::string, int> Listed(const char* path) {
   std::ifstream file(path);
   EXPECT_TRUE(file) << path << ": tests run in the root of the tree";
@@ -98,7 +98,7 @@ TEST(FunctionsTest, AFunctionIsFoundByItsWholeNameAlone) {
   }
 }
 
-// FunctionOfVersion knows nothing of those that are passed on.
+// FunctionOfVersion returns kNone for functions that are passed on.
 TEST(FunctionsTest, NoHookedFunctionHasAVariantThatIsPassedOn) {
   std::set<std::string> passed;
   for (const Entry& entry : kEntries) {

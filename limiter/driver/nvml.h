@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// NVML as the limiter sees it: facts of its ABI, and the libnvidia-ml that the program itself
-// loaded (driver.h says the same of libcuda).
+// NVML as the limiter uses it: facts of its ABI, and the libnvidia-ml that the program itself
+// loaded. Like driver.h for libcuda.
 
 enum nvmlReturn_t : int {
   NVML_SUCCESS = 0,
@@ -41,7 +41,7 @@ struct nvmlProcessInfo_v1_t {
   unsigned long long usedGpuMemory;  // bytes
 };
 
-// Of the second and the third version of the functions.
+// For the second and third version of the functions.
 struct nvmlProcessInfo_v2_t {
   unsigned pid;
   unsigned long long usedGpuMemory;
@@ -64,7 +64,7 @@ struct nvmlProcessDetailList_v1_t {
   nvmlProcessDetail_v1_t* procArray;
 };
 
-// Percent of a device's engines.
+// Use of a device's engines, in percent.
 struct nvmlProcessUtilizationSample_t {
   unsigned pid;
   unsigned long long timeStamp;  // microseconds since 1970
@@ -98,7 +98,7 @@ static_assert(sizeof(nvmlProcessUtilizationSample_t) == 32);
 static_assert(sizeof(nvmlProcessUtilizationInfo_v1_t) == 40);
 static_assert(sizeof(nvmlProcessesUtilizationInfo_v1_t) == 24);
 
-// The version that such a structure says: its size, and its number above it.
+// The version number of such a structure: its size, and its number above it.
 template <typename Structure>
 inline constexpr unsigned kNvmlVersion1 = sizeof(Structure) | 1u << 24;
 
@@ -128,7 +128,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t, nvmlProcessUtilizatio
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t,
                                                    nvmlProcessesUtilizationInfo_v1_t*);
 nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t, unsigned*, unsigned*);
-// What it answers into is the driver's alone to fill.
+// Only the driver fills the answer.
 nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t, unsigned, void*);
 nvmlReturn_t nvmlDeviceGetAccountingStats_v2(nvmlDevice_t, void*);
 nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t, unsigned*);
@@ -146,8 +146,8 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t, unsigned, nvmlDev
 
 namespace tessera::limiter {
 
-// NVML's own functions. None is null: one that the library lacks answers
-// NVML_ERROR_FUNCTION_NOT_FOUND, and without a library all answer NVML_ERROR_UNINITIALIZED.
+// NVML's own functions; none is null. A missing function returns NVML_ERROR_FUNCTION_NOT_FOUND.
+// Without a library all return NVML_ERROR_UNINITIALIZED.
 struct Nvml {
 #define HOOKED(name) decltype(&::name) name;
 #define CALLED(name) decltype(&::name) name;
@@ -159,8 +159,7 @@ bool TakeNvml(const void* address);
 bool AnyNvmlHas(const char* name);
 void LookForNvmlAnew();
 
-// What a program is given instead of NVML's function of that name; null for all that are not
-// hooked.
+// The program's replacement for NVML's function of that name; null if it is not hooked.
 void* NvmlHookNamed(const char* name);
 
 }  // namespace tessera::limiter

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the limiter's own beside those that programs capture. Of the thread that makes one.
+// The limiter's own driver calls during captures of the program. For the thread that constructs it.
 #pragma once
 
 #include "limiter/driver/driver.h"
 
 namespace tessera::limiter {
 
-// Driver calls of the limiter's own, which no capture of the program's bars, nor do they break one.
+// For its lifetime, no capture of the program refuses this thread's driver calls, nor is broken by
+// them.
 class Relaxed {
  public:
   Relaxed() : mode_(CU_STREAM_CAPTURE_MODE_RELAXED) {

@@ -38,8 +38,8 @@ Object::Object(const dl_phdr_info& info)
 }
 
 void Object::ReadDynamic() {
-  // The loader has made addresses of these offsets in most objects, but not in those that it may
-  // not write to, as the kernel's own.
+  // In most objects the loader has turned these offsets into addresses. It has not in objects that
+  // it cannot write, such as the kernel's own.
   const auto at = [this](const ElfW(Dyn) & entry) {
     return entry.d_un.d_ptr >= base_ ? entry.d_un.d_ptr : base_ + entry.d_un.d_ptr;
   };
@@ -87,7 +87,7 @@ const ElfW(Sym) * Object::Find(const char* name) const {
   return old_hash_ != nullptr ? FindOld(name) : nullptr;
 }
 
-// The symbol of that index is defined here under that name, for whoever asks for no version.
+// True if the symbol of that index is defined under that name, in its default version.
 bool Object::IsDefault(uint32_t index, const char* name) const {
   const ElfW(Sym)& symbol = symbols_[index];
   if (symbol.st_shndx == SHN_UNDEF || strcmp(strings_ + symbol.st_name, name) != 0) return false;

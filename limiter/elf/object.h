@@ -5,23 +5,24 @@
 
 #include <cstdint>
 
-// What the dynamic loader has mapped into this process, read from memory: no file is opened,
-// nothing is loaded, and the loader's own lock is held only while its list is walked.
+// The programs and libraries that the dynamic loader has mapped into this process, read from
+// memory. No file is opened and no library is loaded. The loader's own lock is held only while its
+// list is walked.
 
 namespace tessera::limiter {
 
-// One program or library that is loaded. A view: good while that stays loaded. Any thread.
+// A loaded program or library. A view, valid while that stays loaded. Any thread.
 class Object {
  public:
   Object() = default;
   explicit Object(const dl_phdr_info& info);
 
-  // The path it was loaded from; "" is the program itself.
+  // The path from which it was loaded; "": the program itself.
   const char* name() const { return name_; }
   bool IsProgram() const { return name_[0] == '\0'; }
   bool Contains(const void* address) const;
-  // The function that it defines under this name, in the version that a lookup without one finds;
-  // null where it has none, or has data under that name.
+  // The function that it defines under this name, in its default version; null if it has none, or
+  // data of that name.
   void* Function(const char* name) const;
   bool operator==(const Object& other) const { return dynamic_ == other.dynamic_; }
 
@@ -44,9 +45,9 @@ class Object {
   const uint32_t* old_hash_ = nullptr;
 };
 
-// Calls visit(object) for what is loaded, in the order of the loader's list (the program first,
-// what it is preloaded with, what it needs, what it opened since), until a call answers true:
-// whether one did. `visit` loads and unloads nothing.
+// Calls visit(object) for the loaded objects in the order of the loader's list, until a call
+// returns true. The list has the program first, then preloaded libraries, needed ones, and those
+// opened since. Returns whether a call did. visit() must not load or unload.
 template <typename Visit>
 bool AnyObject(Visit visit) {
   auto call = [](dl_phdr_info* info, size_t, void* data) {
@@ -55,7 +56,7 @@ bool AnyObject(Visit visit) {
   return dl_iterate_phdr(call, &visit) != 0;
 }
 
-// The object that an address belongs to: false if to none.
+// The object of an address; false: none.
 bool ObjectOf(const void* address, Object* object);
 
 }  // namespace tessera::limiter

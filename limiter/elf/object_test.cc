@@ -58,11 +58,11 @@ TEST(ObjectTest, WhatIsNotDefinedThereOrIsDataIsNotFound) {
   EXPECT_EQ(libc.Function(""), nullptr);
   EXPECT_NE(dlsym(RTLD_DEFAULT, "environ"), nullptr);
   EXPECT_EQ(libc.Function("environ"), nullptr);
-  // The loader defines it, libc needs it.
+  // The loader defines it; libc needs it.
   EXPECT_EQ(libc.Function("__tls_get_addr"), nullptr);
 }
 
-// Its addresses are offsets: the loader has not written to it.
+// Its addresses are offsets, since the loader has not written to it.
 TEST(ObjectTest, TheKernelsOwnObjectIsReadToo) {
   Object vdso;
   const auto* header = reinterpret_cast<const void*>(getauxval(AT_SYSINFO_EHDR));

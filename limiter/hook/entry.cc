@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlsym, dlvsym and dlclose as every object of the process finds them. The first two are in
-// assembly: a lookup that is none of the limiter's is a jump, not a call, so that the loader, which
-// asks who called it, sees the program's frame (RTLD_NEXT, RTLD_DEFAULT and dlerror mean what they
-// meant).
+// dlsym, dlvsym and dlclose for every object of the process. The first two are in assembly. A
+// lookup that is not the limiter's is a jump, not a call: the loader inspects its caller's frame,
+// and must see the program's. So RTLD_NEXT, RTLD_DEFAULT and dlerror keep their meaning.
 #include "limiter/contract.h"
 #include "limiter/driver/driver.h"
 #include "limiter/driver/nvml.h"
@@ -11,7 +10,7 @@
 
 using tessera::limiter::Route;
 
-// By which the agent knows the file.
+// The agent recognises the file by it.
 [[gnu::used, gnu::retain]] static constexpr auto kMark = [] {
   struct {
     char text[sizeof tessera::limiter::kLibraryMark];
@@ -33,7 +32,7 @@ extern "C" {
   return tessera::limiter::RouteVersionLookup(handle, name, version, caller);
 }
 
-// The driver's own functions go when a program unloads it, and so do NVML's.
+// A program that unloads the driver or NVML also unloads their functions.
 [[gnu::visibility("default")]] int dlclose(void* handle) {
   const auto own = reinterpret_cast<int (*)(void*)>(
       tessera::limiter::TheLoaders(tessera::limiter::LoaderFunction::kDlclose));
@@ -45,7 +44,7 @@ extern "C" {
 
 }  // extern "C"
 
-// The route is (where to go on, the answer): rax and rdx, x0 and x1.
+// The route is (next, answer): in rax and rdx, or x0 and x1.
 #if defined(__x86_64__)
 asm(R"(
   .text

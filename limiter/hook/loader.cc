@@ -11,7 +11,7 @@ namespace {
 std::atomic<void*> functions[static_cast<int>(LoaderFunction::kCount)];
 
 void* Find(const char* name) {
-  void* before = nullptr;  // of the last object before this one: better than none
+  void* before = nullptr;  // in the last object before this one, as a fallback
   void* after = nullptr;
   bool passed = false;
   AnyObject([&](const Object& object) {

@@ -11,7 +11,7 @@
 namespace tessera::limiter {
 namespace {
 
-const char kAnchor = 0;  // an address of the limiter's
+const char kAnchor = 0;  // an address in the limiter
 
 bool IsOurs(const Object& object) {
   return object.Contains(&kAnchor);
@@ -22,9 +22,9 @@ bool IsOurs(const void* address) {
   return ObjectOf(address, &object) && IsOurs(object);
 }
 
-// What a name may be looked up for: the hook, and the library that it stands before.
+// The hook of a name, and the library that the hook stands in for.
 struct Target {
-  void* hook = nullptr;  // null for nearly every name, which costs a few comparisons
+  void* hook = nullptr;  // null for nearly every name, after a few comparisons
   bool is_nvml = false;
 
   bool Take(const void* address) const { return is_nvml ? TakeNvml(address) : TakeDriver(address); }
@@ -41,8 +41,8 @@ Target TargetOf(const char* name) {
   return {};
 }
 
-// What RTLD_NEXT means to the caller: the first definition behind it in the loader's list, the
-// limiter's left out.
+// The lookup of RTLD_NEXT for the caller: the first definition behind it in the loader's list,
+// without the limiter.
 void* NextAfter(const void* caller, const char* name) {
   void* found = nullptr;
   bool passed = false;
@@ -54,8 +54,8 @@ void* NextAfter(const void* caller, const char* name) {
   return found;
 }
 
-// A library that stands for the driver itself and looks for what it stands before must be given
-// that, or it would call itself without end.
+// True for a library that itself stands in for the driver and looks up the real function. It must
+// get that one, or it would call itself without end.
 bool StandsBefore(const void* caller, const char* name) {
   Object object;
   return ObjectOf(caller, &object) && object.Function(name) != nullptr;
@@ -66,7 +66,7 @@ bool IsProgram(const void* caller) {
   return ObjectOf(caller, &object) && object.IsProgram();
 }
 
-// `ask(handle)` is the loader's own lookup of the name, as the limiter would ask.
+// ask(handle) is the loader's own lookup of the name, with the limiter as caller.
 template <typename Ask>
 void* Answer(void* handle, const char* name, const void* caller, const Target& target, Ask ask) {
   void* real = handle == RTLD_NEXT ? NextAfter(caller, name) : ask(handle);
@@ -74,8 +74,8 @@ void* Answer(void* handle, const char* name, const void* caller, const Target& t
   if (real == nullptr) return nullptr;
   if (handle == RTLD_NEXT && StandsBefore(caller, name)) return real;
   if (!IsOurs(real)) return target.Take(real) ? target.hook : real;
-  // The limiter was found, which is in every process: what would have been, had it not been there?
-  // A library may see more than the limiter: what it was opened with.
+  // The lookup found the limiter, which is in every process. Find its result without the limiter: a
+  // library may see more objects than the limiter does, namely those it was opened with.
   real = ask(RTLD_NEXT);
   if (real != nullptr) return target.Take(real) ? target.hook : real;
   return !IsProgram(caller) && target.AnyHas(name) ? target.hook : nullptr;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way in of programs that ask the driver itself for its functions, as the CUDA runtime does.
+// The entry for programs that ask the driver itself for its functions, as the CUDA runtime does.
 //
-// The driver is asked first, as the caller asked: what a symbol is for a version and for the
-// caller's kind of default stream is its business. Only the address that it answers is exchanged.
+// The driver is called first, with the program's arguments. It decides the meaning of a symbol for
+// a version and for the caller's default stream. Only the address that it returns is replaced.
 #include "limiter/driver/driver.h"
 
 namespace tessera::limiter {
 namespace {
 
-// A driver may hand out a function that it exports under no name. Then symbol, version and flags
-// say which one it is, as far as functions.def goes; a symbol that has a newer variant since is
-// asked for once more, as of the newest version known, and left alone if it is not the same one.
+// A driver may return a function that it exports under no name. Then symbol, version and flags
+// identify it, as far as functions.def has it. A version beyond the newest known one may have a
+// newer variant of the symbol. So the driver is asked again for the newest known version; if its
+// answer differs, the function is passed on.
 template <typename Ask>
 Function FunctionBehind(void* address, const char* symbol, int version, cuuint64_t flags, Ask ask) {
   const Function exported = FunctionAt(address);

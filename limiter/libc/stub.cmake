@@ -1,5 +1,5 @@
-# The source and the version script of a libc.so.6 that exports what allowed.txt lists and nothing
-# else, to link with; it is never loaded.
+# Writes the source and the version script of a libc.so.6 that exports only the functions of allowed.txt.
+# It is only linked with, never loaded.
 # usage: cmake -DLIST=allowed.txt -DPROCESSOR=x86_64 -DOUT=DIRECTORY -P stub.cmake
 file(STRINGS ${LIST} lines REGEX "^[^#]")
 set(source "")

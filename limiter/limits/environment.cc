@@ -25,7 +25,7 @@ void Warn(Limits* limits, const char* name, const char* what, const char* value)
   Explain(limits->warning, sizeof(limits->warning), name, what, Text(value));
 }
 
-// The value of a limit variable, for device N or, with -1, for all that have none of their own.
+// The value of a limit variable for device N; -1: for all devices without one of their own.
 const char* Find(Lookup variable, const char* base, int device, char* name, size_t size) {
   if (device < 0) {
     std::snprintf(name, size, "%s", base);
@@ -35,7 +35,7 @@ const char* Find(Lookup variable, const char* base, int device, char* name, size
   return variable(name);
 }
 
-// -1: said, but not understood; 0: not said; 1: said.
+// 1: set; 0: not set; -1: set to an error.
 int ReadMemory(Lookup variable, int device, uint64_t* bytes, Limits* limits) {
   char name[40];
   const char* const value = Find(variable, "CUDA_DEVICE_MEMORY_LIMIT", device, name, sizeof(name));
@@ -134,8 +134,7 @@ void ReadPlaces(Lookup variable, Environment* environment) {
   }
 }
 
-// Device N of the variables is the Nth that the container was given, where those are named one by
-// one.
+// If the container's devices are named one by one, device N of the variables is the Nth of them.
 void ReadUuids(Lookup variable, Limits* limits) {
   const char* const value = variable("NVIDIA_VISIBLE_DEVICES");
   if (value == nullptr) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of HAMi-core that set limits. Sizes are numbers as C writes them (0x and leading 0
-// included) with one of k, m, g behind them at most, binary; anything else is an error with a name,
+// HAMi-core's variables for limits. A size is a number as C writes it (0x and leading 0 included),
+// with at most one of k, m, g after it, binary. Anything else is an error that names the variable,
 // never a guess.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace tessera::limiter {
 
-// What the environment says; each of it may be said or not.
+// The environment's settings; each may be set or not.
 struct Environment {
   Limits limits;  // broken: a memory limit is not understood
   bool has_limits = false;
@@ -22,7 +22,7 @@ struct Environment {
 void ParseEnvironment(Lookup variable, Environment* environment,
                       const char* region = kDefaultRegionPath);
 
-// A size in bytes, empty and 0: none. Null: understood; otherwise what is wrong with it.
+// Parses a size in bytes; empty and 0: none. Null: success; otherwise the error.
 const char* ParseSize(Text text, uint64_t* bytes);
 
 }  // namespace tessera::limiter

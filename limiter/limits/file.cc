@@ -113,7 +113,7 @@ class Reader {
     return text.size > 4 && text.size < kUuidSize;
   }
 
-  // False: said before.
+  // False: the key is repeated.
   bool Once(Key key) {
     const bool fresh = (seen_ & key) == 0;
     seen_ |= key;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits file's text (contract.h). Pure: a buffer in, limits out.
+// Parses the limits file's text (contract.h). Pure: a buffer in, limits out.
 #pragma once
 
 #include "limiter/limits/limits.h"
@@ -7,7 +7,7 @@
 
 namespace tessera::limiter {
 
-// False: the file is broken, and limits->reason says the line and what of it. Nothing else of a
+// False: the file is broken, and limits->reason has the line and the error. No other part of a
 // broken file counts.
 bool ParseLimitsFile(Text text, Limits* limits);
 

@@ -28,7 +28,7 @@ void Break(const char* where, const char* what, Limits* limits) {
   Explain(limits->reason, sizeof(limits->reason), where, what, {});
 }
 
-// No file opens. False: there is none.
+// The file does not open. False: there is none.
 bool FindNone(const char* path, int error, const Mounts& mounts, Limits* limits) {
   if (error != ENOENT && error != ENOTDIR) {
     Break(path, "the limits file is there but does not open; see its mode and its mount", limits);
@@ -39,12 +39,13 @@ bool FindNone(const char* path, int error, const Mounts& mounts, Limits* limits)
   return true;
 }
 
-// False: there is no such file. One that cannot be read is broken, for it says something.
+// False: there is no such file. A file that cannot be read is broken: it sets limits that are
+// unknown.
 bool ReadFile(const char* path, bool built_closed, const Mounts& mounts, Limits* limits) {
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return FindNone(path, errno, mounts, limits);
   const MountOrigin giver = mounts.Of(file, path);
-  // Not on the stack, which may be a small thread's.
+  // Not on the stack, since the thread may be small.
   const size_t size = kLimitsSize + 1;
   void* const memory =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -73,7 +74,8 @@ int Strictness(CorePolicy policy) {
   return policy == CorePolicy::kForce ? 2 : policy == CorePolicy::kDefault ? 1 : 0;
 }
 
-// The container may be stricter with itself than its file is, unless that leaves the choice to it.
+// The container may be stricter with itself than its file. If the file leaves the choice to it, its
+// own setting counts.
 void Combine(const Environment& environment, Limits* limits) {
   const Limits& said = environment.limits;
   const bool free = limits->core_policy_free;
@@ -89,7 +91,7 @@ void Combine(const Environment& environment, Limits* limits) {
   Copy(Text(said.warning), limits->warning, sizeof(limits->warning));
 }
 
-// A program with another user's rights opens nothing that its caller may have laid out.
+// A program with another user's rights must open no file that its caller may have placed.
 void FindInRegion(const char* directory, const Environment& environment, Limits* limits) {
   limits->source = Source::kNone;
   limits->count = 0;
@@ -100,7 +102,7 @@ void FindInRegion(const char* directory, const Environment& environment, Limits*
   if (is_beside || !named) ReadLimitsOfRegion(limits->region, environment, limits);
 }
 
-// That of this library, as the loader names it; "": not by a path that says where it is.
+// This library's directory, as the loader names it; "": the path does not show it.
 void OwnDirectory(char* directory, size_t size) {
   Object self;
   const Text path(ObjectOf(reinterpret_cast<const void*>(&TheLimits), &self) ? self.name() : "");
@@ -129,8 +131,8 @@ const Limits& TheLimits() {
   static constinit Limits no_memory{.broken = true, .reason = "no memory to read the limits"};
   const Limits* limits = found.load(std::memory_order_acquire);
   if (limits != nullptr) return *limits;
-  // Threads that come at once all look and the first one's is kept: a lock would stay locked in a
-  // child forked meanwhile. Not on the stack, which may be a small thread's.
+  // Threads that race here all read the limits, and the first result is kept. A lock would stay
+  // locked in a child that is forked meanwhile. Not on the stack, since the thread may be small.
   struct Looked {
     Limits limits;
     Environment environment;

@@ -51,7 +51,7 @@ class LimitsTest : public testing::Test {
     return limits;
   }
 
-  // A region that another process made, of 1 MiB on one device if nothing else is said.
+  // A region of another process, by default of 1 MiB on one device.
   void WriteRegion(const std::filesystem::path& path, uint64_t bytes = 1 << 20) {
     const RegionDevice devices[] = {{"GPU-aa", bytes, 30}};
     const auto region = std::make_unique<Region>();
@@ -65,7 +65,7 @@ class LimitsTest : public testing::Test {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(region.get()), sizeof(Region));
   }
-  // Where a process without variables is that the library was loaded into.
+  // The library's directory, for a process without variables.
   std::filesystem::path Beside(const std::string& name) {
     environment_.clear();
     std::filesystem::create_directories(directory_ / "hook");

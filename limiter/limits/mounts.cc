@@ -16,7 +16,7 @@
 namespace tessera::limiter {
 namespace {
 
-// Thousands of mounts; of what is not read no page is taken.
+// Room for thousands of mounts; unread pages are never touched.
 constexpr size_t kMostText = 1 << 20;
 constexpr uint64_t kMostId = INT64_MAX;
 
@@ -30,7 +30,7 @@ bool Same(Text a, Text b) {
   return a.size == b.size && std::memcmp(a.data, b.data, a.size) == 0;
 }
 
-// Takes `begin` away, if it begins so.
+// Removes the prefix `begin`. False: another prefix.
 bool Skip(Text begin, Text* text) {
   if (!Same(text->Until(begin.size), begin)) return false;
   *text = text->From(begin.size);
@@ -43,7 +43,7 @@ size_t LastSlash(Text path) {
   return at;
 }
 
-// Of a file that was replaced since it was mounted.
+// Removes the mark of a file that was replaced after it was mounted.
 Text WithoutDeleted(Text root) {
   constexpr char kDeleted[] = "//deleted";
   constexpr size_t kSize = sizeof(kDeleted) - 1;
@@ -51,7 +51,7 @@ Text WithoutDeleted(Text root) {
   return deleted ? root.Until(root.size - kSize) : root;
 }
 
-// "36 35 98:0 /of/what /place rw,noatime ...". False: no such line.
+// "36 35 98:0 /root /place rw,noatime ...". False: no such line.
 bool ParseMount(Text line, int64_t* id, Mount* mount) {
   uint64_t number = 0;
   if (!ParseDecimal(Cut(&line, ' '), kMostId, &number)) return false;
@@ -73,13 +73,13 @@ bool FindMount(Text mounts, int64_t wanted, Mount* mount) {
   return false;
 }
 
-// Of an agent's directory on its node.
+// An agent's directory on its node.
 struct Node {
   Text device;
   Text directory;
 };
 
-// Whether it is of a grant's file of that name there, or if `whole` of the directory with them.
+// True for a mount of the grant's file of that name, or, if `whole`, of the grant's directory.
 bool IsOfGrant(const Node& node, const Mount& mount, Text name, bool whole) {
   Text rest = mount.root;
   if (!Same(mount.device, node.device) || !Skip(node.directory, &rest)) return false;
@@ -90,13 +90,13 @@ bool IsOfGrant(const Node& node, const Mount& mount, Text name, bool whole) {
   return Same(rest.From(grant + 1), name);
 }
 
-// Not by its path, which something else may hide. Negative: nobody knows.
+// By descriptor: another mount may hide the path. Negative: not known.
 int64_t MountOf(int file) {
   struct statx status{};
   const bool told = syscall(SYS_statx, file, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) == 0 &&
                     (status.stx_mask & STATX_MNT_ID) != 0;
   if (told) return static_cast<int64_t>(status.stx_mnt_id);
-  // A kernel before 5.8.
+  // For a kernel before 5.8.
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/fdinfo/%d", file);
   const int info = open(path, O_RDONLY | O_CLOEXEC);
@@ -121,11 +121,11 @@ MountOrigin MountOriginOf(Text mounts, int64_t loads, int64_t file, Text name) {
   Mount mount;
   if (loads < 0 || !FindMount(mounts, loads, &mount)) return MountOrigin::kUnknown;
   const size_t end = LastSlash(mount.root);
-  // One that is no mount of its own is of the container's image, or there is no container.
+  // A file that is not itself a mount comes from the image, or there is no container.
   if (end == 0 || !(mount.root.From(end) == "ld.so.preload")) return MountOrigin::kUnknown;
   const Node node{.device = mount.device, .directory = mount.root.Until(end - 1)};
   if (file >= 0) {
-    // Agents of before mounted no files, but the directory that has them.
+    // Former agents mounted the directory instead of the files.
     const bool is_agents =
         FindMount(mounts, file, &mount) && mount.read_only && IsOfGrant(node, mount, name, true);
     return is_agents ? MountOrigin::kAgent : MountOrigin::kOther;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a file is one that the node's agent mounted into this container (contract.h), or
-// something that a pod's volume, its image or one of its programs has put in that place. The kernel
-// says so: its list of mounts names the file system and the directory there that each is of, and no
-// program of the container writes it.
+// Whether the node's agent mounted a file into this container (contract.h), or a pod's volume, its
+// image or a program put it there. The kernel's list of mounts decides: it names each mount's file
+// system and directory, and no program of the container can write it.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +13,17 @@ namespace tessera::limiter {
 inline constexpr char kMountsPath[] = "/proc/self/mountinfo";
 
 enum class MountOrigin : uint8_t {
-  kUnknown,  // nothing says that an agent gave the container anything
+  kUnknown,  // no sign of an agent
   kAgent,
-  kOther,  // it is not the agent's, or hides that one
+  kOther,  // not the agent's file, or one that hides it
 };
 
-// By the list's text. `loads`: the mount that has the file which names the library; `file`: the one
-// that has the file of this name, negative where there is no such file. Pure.
+// The origin by the list's text. `loads`: the mount of the file that names the library. `file`: the
+// mount of the file in question, negative if there is no such file. `name`: its name. Pure.
 MountOrigin MountOriginOf(Text mounts, int64_t loads, int64_t file, Text name);
 
-// The mounts of this process, as they are now; what is looked at is closed and unmapped again.
+// This process's mounts at the time of construction. Leaves no descriptor or mapping behind. One
+// thread.
 class Mounts {
  public:
   Mounts(const char* loads, const char* list);
@@ -31,14 +31,14 @@ class Mounts {
   Mounts(const Mounts&) = delete;
   Mounts& operator=(const Mounts&) = delete;
 
-  // Of the file at this path; -1: nothing is there.
+  // The origin of the file at this path; `file` -1: none is there.
   MountOrigin Of(int file, const char* path) const;
 
  private:
   void Read(const char* list);
 
-  int64_t loads_ = -1;   // its mount; negative: there is no such file
-  bool unsure_ = false;  // nobody knows
+  int64_t loads_ = -1;   // its mount; negative: no such file
+  bool unsure_ = false;  // the list does not show it
   void* memory_ = nullptr;
   Text text_;
 };

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kPreload = 412;
 constexpr int64_t kLimits = 414;
 
-// What a container has whose limits are of this place on its node.
+// The mounts of a container whose limits are at this place on its node.
 std::string Mounted(const std::string& limits, const std::string& options = "ro,nosuid,relatime",
                     const std::string& device = "254:1",
                     const std::string& preload = "/usr/local/vgpu/ld.so.preload") {
@@ -36,7 +36,7 @@ TEST(Giver, AFileOfAGrantBesideWhatHasTheLibraryLoadedIsTheAgents) {
   EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f/limits")), MountOrigin::kAgent);
 }
 
-// Kubelet keeps what they answered, and such containers are made again.
+// Kubelet keeps their answers and makes such containers again.
 TEST(Giver, SoIsOneInTheDirectoryThatAgentsOfBeforeMounted) {
   EXPECT_EQ(Of(Mounted("/usr/local/vgpu/limits/7f")), MountOrigin::kAgent);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it means that a process has no limits, or that they are not the container's together: open
-// or closed, as the library was built or as a file says that no process of the container writes. No
-// variable says it.
+// The policy for a process without limits, or without a part in the container's accounting: open or
+// closed. The library's build decides, or a file that no process of the container can write. No
+// variable does.
 #pragma once
 
 #include "limiter/limits/limits.h"
@@ -14,12 +14,12 @@ inline constexpr bool kClosed = true;
 inline constexpr bool kClosed = false;
 #endif
 
-// No program in the container writes there; whoever makes the container may have.
+// True on a read-only mount: no program in the container can write there, but the maker of the
+// container may have.
 bool IsOnReadOnlyMount(int file);
 
-// Fills in limits->closed by the file (contract.h); `built` holds without one. What is not
-// understood is closed, for it says something, and is said in limits->reason; so is what is not the
-// node's.
+// Sets limits->closed from the file (contract.h); `built` holds without one. A file that has
+// another content, or is not the node's, means closed. limits->reason then has the error.
 void ReadPolicy(const char* path, bool built, const Mounts& mounts, Limits* limits);
 
 }  // namespace tessera::limiter

@@ -12,7 +12,7 @@
 namespace tessera::limiter {
 namespace {
 
-// Nothing has the library loaded but the test.
+// No agent loads the library here.
 const Mounts& NoAgent() {
   static const Mounts mounts("/nowhere/ld.so.preload", "/nowhere/mountinfo");
   return mounts;
@@ -27,7 +27,7 @@ class PolicyTest : public testing::Test {
   ~PolicyTest() override { std::filesystem::remove_all(directory_); }
 
   std::string Path() const { return directory_ / "no-limits"; }
-  // "open", or "closed" with what is said of it.
+  // "open", or "closed" with its reason.
   std::string Policy(bool built) const {
     Limits limits;
     ReadPolicy(Path().c_str(), built, NoAgent(), &limits);
@@ -78,7 +78,7 @@ TEST_F(PolicyTest, WhatDoesNotOpenOrReadIsClosedAndSaid) {
   EXPECT_EQ(Policy(false), "closed, open or closed is meant, and closed it is, not");
 }
 
-// Or the container would open what was built closed.
+// Otherwise the container could open a library that was built closed.
 TEST_F(PolicyTest, OpenCountsOverAClosedLibraryOnlyWhereNobodyCanHaveWrittenIt) {
   EXPECT_EQ(PolicyBy("open\n", true),
             "closed, open counts on a read-only mount alone; it is closed");

@@ -9,7 +9,7 @@
 
 namespace tessera::limiter {
 
-// Up to `size` bytes of a file; -1: an error.
+// Reads up to `size` bytes of a file; -1: an error.
 inline ssize_t ReadAll(int file, char* buffer, size_t size) {
   size_t have = 0;
   while (have < size) {

@@ -13,7 +13,7 @@ bool ReadAt(int file, size_t offset, void* out, size_t size) {
   return pread(file, out, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
 }
 
-// The words before the slots, those behind them, and the beginning of our own part.
+// The words before and after the slots, and the begin of our own part.
 struct Words {
   alignas(8) char head[offsetof(HamiRegion, slots)];
   int32_t priority;
@@ -53,8 +53,8 @@ bool IsRegionName(Text name) {
   return name.size > kSize && name.From(name.size - kSize) == kEnding;
 }
 
-// How many regions a directory has, and the name of one; 2: two or more. By the kernel's own call:
-// libc's would allocate, in a program that may be about to.
+// The number of regions in a directory, and the name of one; 2: two or more. By the kernel's own
+// call: libc's would allocate, perhaps inside the program's allocator.
 int RegionsIn(int directory, char* name, size_t size) {
   alignas(dirent64) char entries[2048];
   int count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of text, without the standard library's functions that throw.
+// Pieces of text, without the standard library's throwing functions. They own no memory.
 #pragma once
 
 #include <cstddef>
@@ -33,18 +33,18 @@ struct Text {
   }
 };
 
-// What comes before the separator, which is taken away along with it.
+// The text before the separator; removes both from *rest.
 Text Cut(Text* rest, char separator);
-// Without blanks at both ends.
+// Removes blanks at both ends.
 Text Trim(Text text);
 
-// Copies what fits, and always an end.
+// Copies as much as fits, always with an end.
 void Copy(Text text, char* out, size_t size);
 
-// "WHERE: what 'text'", where text is cut short and shown in plain characters only.
+// Writes "WHERE: what 'text'"; text is truncated and shown in plain characters only.
 void Explain(char* out, size_t size, const char* where, const char* what, Text text);
 
-// Decimal digits and nothing else, up to `most`.
+// Accepts only decimal digits, up to `most`.
 bool ParseDecimal(Text text, uint64_t most, uint64_t* value);
 
 }  // namespace tessera::limiter

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that wait in the calling thread. By system calls, for libc's set is larger than the
+// Blocks signals in the calling thread. By system calls, since libc's set is larger than the
 // kernel's.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace tessera::limiter {
 
-// To the end of its life.
+// For its own lifetime.
 class BlockedSignals {
  public:
-  // A bit each, from the lowest for signal 1.
+  // One bit a signal, the lowest for signal 1.
   explicit BlockedSignals(uint64_t set)
       : worked_(syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, &before_, sizeof before_) == 0) {}
   ~BlockedSignals() {

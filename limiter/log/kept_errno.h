@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calling thread's errno is the program's: no call of the library's leaves another one.
+// Keeps the calling thread's errno: it is the program's, and no call of this library may change it.
 #pragma once
 
 #include <errno.h>
 
 namespace tessera::limiter {
 
-// As it was, at the end of its life.
+// Restores errno at the end of its lifetime.
 class KeptErrno {
  public:
   KeptErrno() : error_(errno) {}

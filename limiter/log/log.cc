@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t kLongest = 512;
 
-// A pipe that nobody reads would end the program: the signal waits in this thread, and is taken
-// back if it is ours.
+// A write to a closed pipe would end the program. So SIGPIPE is blocked in this thread, and removed
+// again if this write raised it.
 void WriteQuietly(const char* line, size_t size) {
   constexpr uint64_t kPipe = uint64_t{1} << (SIGPIPE - 1);
   uint64_t pending = 0;
@@ -33,7 +33,7 @@ void WriteQuietly(const char* line, size_t size) {
   }
 }
 
-// How much of the line is there by now, if `added` were to follow `have`.
+// The length of the line after `added` more characters.
 size_t Fitting(size_t have, int added) {
   if (added < 0) return have;
   const size_t all = have + static_cast<size_t>(added);
@@ -51,7 +51,7 @@ void LogLine(int asked, Level level, const char* format, ...) {
   va_start(arguments, format);
   size = Fitting(size, vsnprintf(line + size, sizeof line - size, format, arguments));
   va_end(arguments);
-  // Paths are the environment's.
+  // Paths come from the environment.
   for (size_t i = 0; i < size; ++i) {
     if (line[i] < ' ' || line[i] > '~') line[i] = '?';
   }

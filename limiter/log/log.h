@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library says on standard error, and only to who asks by LIBCUDA_LOG_LEVEL: the program's
-// output is its own. Any thread; a line is one write, past all buffers of the program's; nothing is
-// allocated, errno stays, and nobody at the other end is no reason to die.
+// The library's lines on standard error, only if LIBCUDA_LOG_LEVEL asks for them: the program's
+// output is its own. Any thread. A line is one write, outside the program's buffers. No memory is
+// allocated, errno is kept, and a closed pipe does not end the program.
 #pragma once
 
 namespace tessera::limiter {
 
-// From which LIBCUDA_LOG_LEVEL on it is said.
+// The LIBCUDA_LOG_LEVEL from which a line is written.
 enum class Level : int {
-  kError = 1,    // memory is denied, and why
-  kWarning = 2,  // what was not understood, or is not as it should be; and what limits there are
-  kDenial = 3,   // each call that was refused, or got managed memory
+  kError = 1,    // memory is denied
+  kWarning = 2,  // misunderstood or odd settings; the limits in effect
+  kDenial = 3,   // each call that was refused or got managed memory
   kDebug = 4,
 };
 

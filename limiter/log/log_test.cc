@@ -33,7 +33,7 @@ TEST(LogTest, ALineIsOfPlainCharactersAndHasAnEnd) {
   EXPECT_EQ(text, std::string(511 - Prefix().size(), 'x') + "\n");
 }
 
-// How a process ends that does this.
+// The exit status of a process that does this.
 int EndOf(void (*run)()) {
   const pid_t child = fork();
   if (child == 0) {

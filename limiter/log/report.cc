@@ -21,7 +21,7 @@ const char* PolicyName(CorePolicy policy) {
   return "default";
 }
 
-// A line of the file is of the file; whatever else is wrong names its own place.
+// A line number belongs to the limits file; any other reason names its own place.
 void ReportBroken(const Limits& limits) {
   const bool is_line = std::strncmp(limits.reason, "line ", 5) == 0;
   LogLine(limits.log_level, Level::kError, "error: memory is denied: %s%s%s",
@@ -39,7 +39,7 @@ void ReportDevice(const Limits& limits, const char* name, const DeviceLimit& dev
   LogLine(limits.log_level, Level::kWarning, "limit of %s: %s, %s", name, memory, time);
 }
 
-// The variables for all devices mean each of them.
+// Variables for all devices set the same limit for each.
 bool IsSameForAll(const Limits& limits) {
   if (limits.count != kMaxDevices) return false;
   for (const DeviceLimit& device : limits.devices) {

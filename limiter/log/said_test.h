@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what was said on standard error.
+// For tests: captures standard error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@
 
 namespace tessera::limiter {
 
-// What each line of this process begins with.
+// The prefix of each line of this process.
 inline std::string Prefix() {
   return "tessera-vgpu[" + std::to_string(getpid()) + "]: ";
 }
 
-// What was said, without that.
+// The captured lines without their prefix.
 inline std::string Said(const std::function<void()>& speak) {
   testing::internal::CaptureStderr();
   speak();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays. The driver does not say how many bytes one has, nor where it is: rows of a multiple of
-// 512 bytes are taken for granted, and no chunk that is shared, which is never less than what it
-// takes.
+// Arrays. The driver does not report an array's size or address. The size is computed with rows of
+// a multiple of 512 bytes, and as if it shared no chunk. So it is never less than the array takes.
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/sparse.h"
@@ -12,8 +11,7 @@ namespace {
 
 using Descriptor = CUDA_ARRAY3D_DESCRIPTOR;
 
-// Of an element's channel; 16 bytes for formats that are not known here, which have blocks of
-// elements.
+// Bytes of a channel; 16 for unknown formats, which have blocks of elements.
 uint64_t BytesOf(CUarray_format format) {
   switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -41,7 +39,7 @@ uint64_t AtLeastOne(uint64_t value) {
   return value == 0 ? 1 : value;
 }
 
-// Every level is half as wide, high and deep as the one before; layers stay as many as they are.
+// Each level has half the width, height and depth of the one before, and as many layers.
 uint64_t BytesOf(const Descriptor& descriptor, unsigned levels) {
   const bool layered = (descriptor.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
   const uint64_t element = BytesOf(descriptor.Format) * AtLeastOne(descriptor.NumChannels);
@@ -72,7 +70,7 @@ Descriptor Widened(const D& array) {
 template <typename Array, typename D, typename Call, typename Undo>
 CUresult CreateOwn(Sort sort, Array* out, const D& wanted, unsigned levels, Call call, Undo undo) {
   const Descriptor descriptor = Widened(wanted);
-  // These have no memory of their own until it is mapped, which is counted where it was made.
+  // These have no memory of their own until some is mapped, which its maker counts.
   const bool empty =
       (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
   const int place = empty ? -1 : CurrentPlace();
@@ -88,7 +86,7 @@ CUresult CreateOwn(Sort sort, Array* out, const D& wanted, unsigned levels, Call
   return Allocate(sort, place, BytesOf(descriptor, levels), out, call, undo, (uint64_t)context);
 }
 
-// call(out, wanted), undo(array). The driver is to read what was read here.
+// call(out, wanted), undo(array). The driver gets the copy that was read here.
 template <typename Array, typename D, typename Call, typename Undo>
 CUresult Create(Sort sort, Array* answer, const D* wanted, unsigned levels, Call call, Undo undo) {
   if (answer == nullptr || wanted == nullptr) return call(answer, wanted);
@@ -99,7 +97,7 @@ CUresult Create(Sort sort, Array* answer, const D* wanted, unsigned levels, Call
   });
 }
 
-// With what is mapped into it.
+// Destroys an array and uncounts its mapped parts.
 template <typename Call>
 CUresult Destroy(Sort sort, uint64_t array, Call call) {
   Holding holding;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every allocation is counted: reserved before the driver is asked, so that no other process
-// takes the room meanwhile; given back if the driver refuses.
+// Counts an allocation: it is reserved before the driver is called, so that no other process takes
+// the room in between. If the driver refuses, the reservation is undone. Any thread.
 #pragma once
 
 #include <time.h>
@@ -22,33 +22,34 @@ inline uint64_t RoundUp(uint64_t bytes, uint64_t to) {
   return bytes > UINT64_MAX - to ? UINT64_MAX : (bytes + to - 1) / to * to;
 }
 
-// Has the driver give back what it keeps unused. True: there is more room now.
+// Makes the driver give back memory that pools and graphs keep unused. True: there is more room
+// now.
 inline bool Trim(int place) {
   const Relaxed relaxed;
   const bool of_pools = TrimPools(place);
   return TrimGraphs(place) || of_pools;
 }
 
-// False: past the limit, even with what the driver keeps unused given back. Nothing is said.
+// False: past the limit, even after a trim. Logs nothing.
 inline bool TryReserveOrTrim(int place, uint64_t bytes, Kind kind) {
   if (TryReserve(place, bytes, kind)) [[likely]]
     return true;
   return Trim(place) && TryReserve(place, bytes, kind);
 }
 
-// Likewise, and it is said.
+// TryReserveOrTrim(), and logs a refusal.
 inline bool ReserveOrTrim(int place, uint64_t bytes, Kind kind = Kind::kData) {
   return TryReserveOrTrim(place, bytes, kind) || Refuse(place, bytes);
 }
 
-// As what it is counted.
+// The kind under which a sort of memory is counted.
 constexpr Kind MemoryKindOf(Sort sort) {
   const bool is_code = sort == Sort::kModule || sort == Sort::kLibrary || sort == Sort::kHeap;
   const bool is_context = sort == Sort::kContext || sort == Sort::kGreen;
   return is_code ? Kind::kModule : is_context ? Kind::kContext : Kind::kData;
 }
 
-// What is not there any more; others may have it still.
+// Uncounts a holding that is gone here; other processes may still hold its memory.
 inline void GiveUp(Sort sort, const Holding& holding, const MemoryRelease& parting) {
   if (sort == Sort::kLinear && holding.other == kManaged) [[unlikely]]
     ShowManaged(holding.device, -static_cast<int64_t>(holding.bytes));
@@ -59,8 +60,8 @@ inline void GiveUp(Sort sort, const Holding& holding, const MemoryRelease& parti
     parting.GiveBack(holding.other);
 }
 
-// Remembers what the driver gave. What stood under this key before went without a call of the
-// program's (with its context), and is given back. False: there is no memory to remember it.
+// Records an allocation. An older entry of this key went without a call of the program, with its
+// context, and is uncounted. False: no memory for the entry.
 inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
   Table* const table = TheTable();
   if (table == nullptr) return false;
@@ -72,14 +73,14 @@ inline bool Remember(Sort sort, uint64_t key, const Holding& holding) {
   return table->Add(sort, key, holding);
 }
 
-// While a dead process's memory is on its way back.
+// Waits a moment for the driver to free a dead process's memory.
 inline void PauseForTheDead() {
   const Uncancelled uncancelled;
   constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 5'000'000};
   nanosleep(&kMoment, nullptr);
 }
 
-// Asks the driver, and again while a dead process's memory is on its way back.
+// Calls the driver; repeats the call while it may still be freeing a dead process's memory.
 template <typename Call>
 CUresult Patiently(Call call) {
   CUresult result = call();
@@ -90,8 +91,8 @@ CUresult Patiently(Call call) {
   return result;
 }
 
-// body(out) makes a call that answers there, which no other thread of the program's writes over
-// before it was read; null where the program gave that.
+// Runs body(out), whose answer goes to a variable of our own. So no other thread of the program
+// overwrites it before it is read. Null if the program passed null.
 template <typename T, typename Body>
 CUresult Answered(T* out, Body body) {
   T own{};
@@ -101,8 +102,7 @@ CUresult Answered(T* out, Body body) {
   return result;
 }
 
-// Asks the driver for memory of a place; undo() gives it back to the driver if it cannot be
-// remembered.
+// Allocates memory of a place from the driver. undo() gives it back if it cannot be recorded.
 template <typename Key, typename Call, typename Undo>
 CUresult Allocate(Sort sort, int place, uint64_t bytes, const Key* key, Call call, Undo undo,
                   uint64_t other = 0) {
@@ -122,10 +122,10 @@ CUresult Allocate(Sort sort, int place, uint64_t bytes, const Key* key, Call cal
   return CUDA_SUCCESS;
 }
 
-// Something of another process is open here. It stays so.
+// Set once memory of another process was opened here; never cleared.
 inline constinit std::atomic<bool> any_is_opened{false};
 
-// Gives back what another process made by call(). What is not known is the driver's affair.
+// Closes another process's memory by call(). An unknown key is left to the driver.
 template <typename Call>
 CUresult Close(uint64_t key, Call call) {
   Holding after;
@@ -145,12 +145,12 @@ CUresult Close(uint64_t key, Call call) {
   return result;
 }
 
-// Gives memory back by call(). What is not known is the driver's affair.
+// Frees memory by call(). An unknown key is left to the driver.
 template <typename Call>
 CUresult Free(Sort sort, uint64_t key, Call call) {
   Holding holding;
   Table* const table = TheTable();
-  // Before the driver has it, which gives the address to another thread at once.
+  // Removed before the driver's call: after it, another thread may get the same address at once.
   const bool known = table != nullptr && table->Take(sort, key, &holding);
   if (!known) {
     const bool may_be_opened = any_is_opened.load(std::memory_order_acquire);
@@ -167,7 +167,7 @@ CUresult Free(Sort sort, uint64_t key, Call call) {
   return result;
 }
 
-// Likewise, what a pointer is of.
+// Frees the linear memory of a pointer.
 template <typename Call>
 CUresult FreeLinear(CUdeviceptr pointer, Call call) {
   Chunk* const chunk = BeginFree(pointer);

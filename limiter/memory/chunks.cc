@@ -13,12 +13,12 @@
 namespace tessera::limiter {
 
 struct Chunk {
-  TotalWord word;  // low: what there is (Content), high: whose, a context
+  TotalWord word;  // low: Content; high: the owning context
 };
 
 namespace {
 
-// By address, in two steps: no program has more than 54 bits of them.
+// A table of two levels by address: no program has more than 54 bits of addresses.
 constexpr int kChunkBits = 21, kLeafBits = 16, kRootBits = 17;
 struct Leaf {
   Chunk chunks[1 << kLeafBits];
@@ -56,12 +56,12 @@ Chunk* ChunkOf(CUdeviceptr block, bool is_to_be) {
 }
 
 struct Content {
-  uint16_t blocks;   // that the driver gave
-  uint16_t freeing;  // and those that it is taking back, or refuses to
+  uint16_t blocks;   // held by the program
+  uint16_t freeing;  // in a call that frees them
   uint8_t place;
   bool is_counted;
   bool is_marked;  // its context is about to end
-  bool is_kept;    // another process may have a block, so that it is never given back
+  bool is_kept;    // another process may hold a block: never uncounted
 };
 
 Content Unpack(const TotalWord& word) {
@@ -80,7 +80,8 @@ TotalWord Pack(const Content& content, uint64_t context) {
           context};
 }
 
-// change(&content, &context) makes of what there is what is to be. What there was.
+// Applies change(&content, &context) in one exchange, and returns the former content. Threads race,
+// so change() may run several times.
 template <typename Change>
 Content Update(Chunk* chunk, Change change) {
   for (;;) {
@@ -97,19 +98,20 @@ void ReleaseOf(int place) {
   Release(place, kChunk, Kind::kData);
 }
 
-// What is counted of a chunk, and goes with it.
+// True if the chunk is counted and goes with its content.
 bool IsToBeReleased(const Content& content) {
   return content.is_counted && !content.is_kept;
 }
 
-// There is another chunk at the address of one that is kept.
+// True if a kept chunk has no block here any more. A new block at its address is in another chunk.
 bool IsKeptElsewhere(const Content& content) {
   return content.is_kept && content.blocks == 0 && content.freeing == 0;
 }
 
-// By place: smaller blocks may fit. 0: there is no chunk.
+// By place: smaller blocks than this may fit; 0: there is no chunk.
 constinit std::atomic<uint64_t> fitting[kMaxDevices + 1] = {};
-// Somebody finds out whether one does, and room that comes meanwhile is not to be overlooked.
+// Set while a thread tries whether a block fits. Room that appears meanwhile clears it, so that
+// NoteFull() does not overwrite that.
 constexpr uint64_t kAsking = uint64_t{1} << 63;
 
 void NoteRoom(int place) {
@@ -118,7 +120,7 @@ void NoteRoom(int place) {
   below.store(kChunk, std::memory_order_relaxed);
 }
 
-// Each chunk that is known of a context.
+// Calls each(chunk) for the known chunks of a context.
 template <typename Each>
 void ForEachOf(CUcontext context, Each each) {
   Root* const root = TheRoot();
@@ -140,7 +142,8 @@ bool PutIntoChunk(int place, CUdeviceptr block, bool is_reserved) {
     return false;
   }
   const auto context = reinterpret_cast<uint64_t>(CurrentOwner());
-  // At the address of another one, of which those who freed its blocks have not said so yet.
+  // A new chunk at the address of a former one: the threads that freed its blocks have not reported
+  // it yet.
   bool is_another = false;
   const Content before = Update(chunk, [&](Content* content, uint64_t* owner) {
     is_another = content->place != place || *owner != context || IsKeptElsewhere(*content);
@@ -161,7 +164,7 @@ bool PutIntoChunk(int place, CUdeviceptr block, bool is_reserved) {
   if (was_counted || is_reserved) return true;
   if (ReserveOrTrim(place, kChunk)) {
     const auto count = [](Content* content, uint64_t*) { content->is_counted = true; };
-    if (Update(chunk, count).is_counted) ReleaseOf(place);  // another thread did, too
+    if (Update(chunk, count).is_counted) ReleaseOf(place);  // another thread counted it as well
     return true;
   }
   Update(chunk, [&](Content* content, const uint64_t* owner) {

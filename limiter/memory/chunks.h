@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chunks of 2 MiB in which the driver gives blocks of up to 1 MiB: one counts from the first
-// block in it until the driver took the last one back, however few there are. A chunk knows how
-// many they are, and not which. Any thread, and nobody waits; of this process alone, and a forked
-// child finds none.
+// The chunks of 2 MiB in which the driver places blocks of up to 1 MiB. A chunk is counted from its
+// first block until the driver has taken back the last one. It knows the number of its blocks, not
+// their addresses. Any thread; no call waits. Of this process alone; a forked child finds none.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +16,33 @@ inline constexpr bool IsSmall(uint64_t bytes) {
   return bytes <= kChunk / 2;
 }
 
-// The driver gave a small block in the current context. `is_reserved`: kChunk bytes are, in case
-// its chunk is new; they are given back if it is not. False: there is no room for its chunk, or no
-// memory to know it; then nothing was noted, and the block is to be freed.
+// Counts a small block that the driver placed in the current context. `is_reserved`: kChunk bytes
+// are reserved in case its chunk is new, and are released if it is not. False: no room for the
+// chunk, or no memory to record it. The block is then not counted, and the caller frees it.
 bool PutIntoChunk(int place, CUdeviceptr block, bool is_reserved);
 
-// A block goes back to the driver, between the two. Null: it is in no chunk that is known.
+// Around the driver's call that frees a block. Null: in no known chunk.
 struct Chunk;  // its address stays good
 Chunk* BeginFree(CUdeviceptr block);
 void EndFree(Chunk* chunk, bool is_freed);
 
-// Another process may have a block from now on: what keeps the chunk on the card is not told any
-// more, so that it stays counted as long as this process runs. False: it is in no chunk that is
-// known, or was so before.
+// Another process may hold this block from now on. No call reports how long it keeps the chunk on
+// the card, so the chunk stays counted until this process ends. False: in no known chunk, or kept
+// already.
 bool KeepChunk(CUdeviceptr block, int* place);
 
-// A larger one begins here: no chunk is here any more, whatever is known of it.
+// A larger allocation begins at this address, so any chunk recorded here is gone.
 void ForgetChunk(CUdeviceptr block);
 
-// Where there is no room for another chunk: whether a block may fit into those that are there.
+// Without room for another chunk: true if a block may fit into an existing one.
 bool MayFit(int place, uint64_t bytes);
-// It did not, nor will it until another one was freed.
+// The block did not fit, and none of its size will until another block is freed.
 void NoteFull(int place, uint64_t bytes);
 
-// A context is about to end. What is put into its chunks from then on is not released with them.
+// A context is about to end. Blocks that are placed in its chunks after this call are not released
+// with it.
 void MarkChunks(CUcontext context);
-// It has ended.
+// The context has ended.
 void ReleaseChunks(CUcontext context);
 
 }  // namespace tessera::limiter

@@ -15,7 +15,7 @@ class ChunksTest : public Container {
     limits_.devices[1].bytes = 100 * kMiB;
     std::strcpy(limits_.devices[1].uuid, "GPU-bb");
   }
-  // As a thread that allocates does.
+  // Like a thread that allocates.
   static bool Put(int place, uint64_t block) {
     EXPECT_TRUE(Reserve(place, kChunk, Kind::kData));
     return PutIntoChunk(place, block, true);
@@ -60,7 +60,7 @@ TEST_F(ChunksTest, WhatTheDriverDoesNotTakeBackIsStillThere) {
     EXPECT_TRUE(JoinWith(limits_));
     EXPECT_TRUE(Put(0, kBlock));
     Chunk* const chunk = BeginFree(kBlock + 512);
-    // Meanwhile another thread is given one more, and frees it.
+    // In between another thread allocates a block and frees it.
     EXPECT_TRUE(Put(0, kBlock + 1024));
     Free(kBlock + 1024);
     EndFree(chunk, false);
@@ -137,7 +137,7 @@ TEST_F(ChunksTest, WhatFoundNoRoomIsNotTriedAgainBeforeThereMayBeSome) {
     NoteFull(0, 1000);
     EXPECT_FALSE(MayFit(0, 1000));
     EXPECT_TRUE(MayFit(0, 999));
-    // A block is freed while somebody asks.
+    // A block is freed while another thread tries whether one fits.
     Free(kBlock);
     NoteFull(0, 999);
     EXPECT_TRUE(MayFit(0, 1 * kMiB));

@@ -22,9 +22,9 @@ inline bool IsIn(CUcontext context, Sort sort, uint64_t key, Table* table) {
          found == context;
 }
 
-// What is in a context; asked before it ends, for then nobody knows. It is tagged: as soon as it
-// has ended others may be given the same addresses. The driver tells it a thread that has a
-// context, which the caller may not have: this one is pushed, and popped again.
+// Finds the allocations of a context before it ends, while the driver still knows them. Each is
+// tagged, since after the end other threads may get the same addresses. The driver answers only
+// threads with a current context, so this context is pushed and popped.
 class Contents {
  public:
   explicit Contents(CUcontext context) : context_(context), table_(TheTable()) {
@@ -47,7 +47,7 @@ class Contents {
   Contents(const Contents&) = delete;
   Contents& operator=(const Contents&) = delete;
 
-  // The context has ended.
+  // After the context's end: uncounts what is still tagged.
   void Release() {
     if (context_ != nullptr) ReleaseChunks(context_);
     for (size_t i = 0; i < kCount; ++i) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts. One takes memory of its device, which the driver does not tell: the difference that it
-// makes to what is free is taken, where somebody can look before and after; of the first, of which
-// nobody in the container knows yet what one takes, what NVML tells. What was allocated in a
-// context goes with it, without a call for each piece.
+// Contexts. The driver does not report the memory that a context takes. It is measured as the drop
+// in free memory, if the caller can read that before and after. For the container's first context
+// NVML's report is used. All allocations in a context go with it, without a call for each.
 #include "limiter/memory/contexts.h"
 
 #include <atomic>
@@ -27,7 +26,7 @@ constexpr int kMostDevices = 64;
 // The primary contexts that this process retained.
 constinit std::atomic<CUcontext> primaries[kMostDevices] = {};
 
-// Contexts of this process, and of those it was forked from, that count as nothing.
+// The number of contexts without a size, of this process and of those it was forked from.
 constinit std::atomic<uint32_t> uncounted = 0;
 
 void Forget(CUcontext context) {
@@ -40,7 +39,7 @@ void Forget(CUcontext context) {
   Release(holding.device, holding.bytes, Kind::kContext);
 }
 
-// With a primary context goes what its device kept for pools and graphs.
+// Memory that a device kept for pools and graphs goes with its primary context.
 void SettleKept(CUdevice device) {
   SettlePools(PlaceOfDevice(device));
   SettleGraphs(device);
@@ -59,7 +58,7 @@ CUresult End(CUcontext context, Call call) {
   return result;
 }
 
-// Notes what the context that call() makes takes.
+// Runs call() and notes the size of the context that it makes.
 template <typename Call>
 CUresult Measure(CUdevice device, int place, Call call) {
   const Watch watch(device);
@@ -75,7 +74,7 @@ CUresult Measure(CUdevice device, int place, Call call) {
   return result;
 }
 
-// A context is made by call(), and ended by undo() if there is no room for it after all.
+// Makes a context by call(). undo() ends it if there is no room for it after all.
 template <typename Call, typename Undo>
 CUresult CreateOwn(CUcontext* out, CUdevice device, Call call, Undo undo) {
   SayContext();
@@ -89,7 +88,7 @@ CUresult CreateOwn(CUcontext* out, CUdevice device, Call call, Undo undo) {
   const bool has_room = result != CUDA_SUCCESS || ReserveOrTrim(place, measured, Kind::kContext);
   if (has_room) bytes += measured;
   Table* const table = TheTable();
-  // Where two threads retain one at once, one of them counts it.
+  // If two threads retain the same context at once, Add() lets one of them count it.
   const bool counted = result == CUDA_SUCCESS && has_room && table != nullptr &&
                        table->Add(Sort::kContext, (uint64_t)*out,
                                   {.bytes = bytes, .device = place, .references = 1});
@@ -117,11 +116,12 @@ bool IsActive(CUdevice device, bool if_nobody_knows) {
   return known ? active != 0 : if_nobody_knows;
 }
 
-// Each held while a device's primary context is released, and while it is borrowed.
+// Each is held while a device's primary context is released, and while it is borrowed. So a
+// borrower never is the last holder, whose release ends the context.
 struct Releases {
   Mutex of[kMostDevices];
 };
-// Null: there is no such device, or no memory.
+// Null: no such device, or no memory.
 Mutex* ReleaseOf(CUdevice device) {
   static constinit ProcessMemory<Releases> releases;
   Releases* const all = device < 0 || device >= kMostDevices ? nullptr : releases.Get();
@@ -136,7 +136,7 @@ CUresult Released(CUdevice device, Call call) {
   return call();
 }
 
-// A primary context ends when the last one who retained it releases it.
+// A primary context ends when its last holder releases it.
 template <typename Call>
 CUresult ReleasePrimary(CUdevice device, Call call) {
   Contents contents(PrimaryOf(device));
@@ -158,7 +158,7 @@ CUresult Reset(CUdevice device, Call call) {
   return result;
 }
 
-// One less holds it. True: it was the last one, and the context is still known.
+// One holder less. True: it was the last one, and the context is recorded still.
 bool LetGo(CUcontext context) {
   Holding after;
   Table* const table = TheTable();
@@ -233,7 +233,7 @@ void CountLate(int place) {
       uncounted.fetch_sub(1, std::memory_order_relaxed);
       continue;
     }
-    // It ended, or another thread was first.
+    // The context ended, or another thread counted it first: undo.
     if (is_there) table->Count(Sort::kContext, keys[i], 0, 0, -bytes, &holding);
     Release(place, bytes, Kind::kContext);
   }

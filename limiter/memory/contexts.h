@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts, for whoever counts what is in them. Any thread.
+// Contexts, for code that counts their contents. Any thread.
 #pragma once
 
 #include <atomic>
@@ -9,17 +9,17 @@
 
 namespace tessera::limiter {
 
-// Whose all is that is allocated in a context: of a green one (green.cc) the primary context, else
-// its own.
+// The context that owns allocations: for a green context (green.cc) the primary one, otherwise the
+// context itself.
 inline constinit std::atomic<bool> has_green_contexts{false};
 CUcontext OwnerOf(CUcontext context);
-// Of the calling thread's context; null: there is none.
+// The owner for the calling thread's context; null: none.
 CUcontext CurrentOwner();
 
-// There was more than one, of whatever device.
+// True once this process had several contexts, of any devices.
 inline constinit std::atomic<bool> has_several_contexts{false};
 
-// Current meanwhile, if there is one.
+// Makes a context current for its own lifetime; null: does nothing.
 class PushedContext {
  public:
   explicit PushedContext(CUcontext context)
@@ -38,8 +38,8 @@ class PushedContext {
 
 // The primary context that this process retained; null: none.
 CUcontext PrimaryOf(CUdevice device);
-// Holds the primary context of a device, if there is one, that the limiter has a question for. Who
-// releases it meanwhile waits: it ends with a call of the program's, by which it is counted.
+// Holds a device's existing primary context for a query of the limiter. A thread that releases the
+// context waits until then: it must end in a call of the program, which counts the end.
 class BorrowedPrimary {
  public:
   explicit BorrowedPrimary(CUdevice device);
@@ -47,15 +47,15 @@ class BorrowedPrimary {
   BorrowedPrimary(const BorrowedPrimary&) = delete;
   BorrowedPrimary& operator=(const BorrowedPrimary&) = delete;
 
-  CUcontext context() const { return context_; }  // null: there is none
+  CUcontext context() const { return context_; }  // null: none
 
  private:
   const Uncancelled uncancelled_;
   const CUdevice device_;
   CUcontext context_ = nullptr;
 };
-// Contexts of a place that were made when nobody knew what one takes are counted, if somebody found
-// out since: past the limit if need be.
+// Counts contexts of a place that were made before their size was known, if it is known now. Past
+// the limit if need be.
 void CountLate(int place);
 
 }  // namespace tessera::limiter

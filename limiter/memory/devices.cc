@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kMostDevices = 128;
 
-// Made by whoever needs them first; who comes at the same time makes the same.
+// Filled at first need, without a lock: threads that race write the same values.
 constinit std::atomic<int8_t> places[kMostDevices] = {};
-constinit std::atomic<int> known = 0;  // devices; 0: not all of them were told yet
+constinit std::atomic<int> known = 0;  // the number of devices; 0: not all are placed yet
 
 uint64_t BusOf(CUdevice device) {
   uint64_t bus = 0;
@@ -30,15 +30,15 @@ uint64_t BusOf(CUdevice device) {
   return bus;
 }
 
-// The environment counts devices in NVML's order, which has those of the container that this
-// process may not see. Where NVML is not there the order is that of the bus.
+// The environment counts devices in NVML's order, which includes the container's devices that this
+// process may not see. Without NVML it is the order of the bus.
 void AskNvml() {
   const Uncancelled uncancelled;
   const OpenedNvml nvml;
   if (nvml) NameInOrderOfNvml();
 }
 
-// So many devices' numbers in the order of the bus. False: one is not named.
+// Sorts device numbers by their bus. False: the driver does not report a device's UUID.
 bool Sort(int count, uint8_t* order) {
   uint64_t buses[kMostDevices];
   bool are_named = true, is_asked = false;
@@ -58,10 +58,11 @@ bool Sort(int count, uint8_t* order) {
   return are_named;
 }
 
-// All at once and in the order of the bus: where only the environment counts devices it means that
-// order, and the driver may have put the fastest first. One that the driver does not name has no
-// place, and then none has one by the order of the bus. How many there are; 0: nobody knows. With
-// little on the stack, which may be a small thread's: names are asked for twice.
+// Places all devices at once, in the order of the bus: the environment counts that way, and the
+// driver may have put the fastest first. A device without a UUID has no place, and then no device
+// gets one by that order. Returns the number of devices; 0: not known.
+//
+// Little stack is used, since the thread may be small. So UUIDs are asked for twice.
 int FindAll() {
   int count = 0;
   if (TheDriver().cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) return 0;
@@ -129,7 +130,7 @@ int PlaceOfPointer(CUdeviceptr pointer) {
 
 bool UuidOf(CUdevice device, UuidText* uuid) {
   const Driver& driver = TheDriver();
-  // The older one names the GPU, the newer one a MIG device, where it is one.
+  // The older function names the GPU; the newer one a MIG device, if it is one.
   CUuuid gpu{}, own{};
   const bool is_named = driver.cuDeviceGetUuid(&gpu, device) == CUDA_SUCCESS;
   if (driver.cuDeviceGetUuid_v2(&own, device) != CUDA_SUCCESS) own = gpu;

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's devices in the accounting, by UUID: a device's number is the program's own affair
-// (CUDA_VISIBLE_DEVICES), and the current device is not the one whose memory is freed. Any thread;
-// the driver is asked at first, and what it told is remembered; what it refused is asked again.
+// The driver's devices in the accounting, found by UUID. A device's number means nothing outside
+// its process (CUDA_VISIBLE_DEVICES). The current device need not be the one whose memory is freed.
+// Any thread. The driver's answers are remembered; a refusal is asked again.
 #pragma once
 
 #include "limiter/driver/driver.h"
 
 namespace tessera::limiter {
 
-// As DeviceOf (accounting/accounting.h). -1 also where the driver has no such device, or is not
-// initialised yet: it gives nothing then.
+// DeviceOf() (accounting/accounting.h) for a device of the driver. Also -1 if the driver has no
+// such device or is not initialised: it then allocates nothing.
 int PlaceOfDevice(CUdevice device);
-// -1: it is of no device.
+// -1: not a device.
 int DeviceOfLocation(const CUmemLocation& location);
-// -1 also for the host's memory, which is not counted, wherever it is used.
+// Also -1 for host memory, which is never counted.
 int PlaceOfLocation(const CUmemLocation& location);
-// Of the calling thread's context; -1 also where there is none, which the driver then says itself.
+// The place of the calling thread's context. Also -1 without a context, which the driver then
+// reports.
 int CurrentPlace();
-// Bytes that are free of a device, as the driver tells the calling thread's context. 0: that is
-// another device's, or none, or the driver does not tell.
+// Free bytes of a device, as the driver reports them to the calling thread's context. 0: not known.
+// The context may be another device's or missing, or the driver does not answer.
 uint64_t FreeInContext(CUdevice device);
-// Of memory that the driver gave; -1 also for memory that is not a device's.
+// The place of allocated memory. Also -1 for memory that is not a device's.
 int PlaceOfPointer(CUdeviceptr pointer);
 
-// The first one of the driver's devices of which is(device) is true. -1: of none, or the driver
-// does not tell how many there are.
+// The driver's first device for which is(device) is true. -1: none, or the driver does not answer.
 template <typename Is>
 CUdevice FindDevice(Is is) {
   int count = 0;
@@ -35,12 +35,12 @@ CUdevice FindDevice(Is is) {
   return -1;
 }
 
-// "GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76": a UUID as NVML writes it.
+// A UUID as NVML writes it: "GPU-8dcd427f-483b-b48f-d7e5-75fb19a52b76".
 struct UuidText {
   char text[41];
 };
 UuidText WriteUuid(const CUuuid& uuid, bool is_mig);
-// False: the driver does not tell.
+// False: the driver does not report it.
 bool UuidOf(CUdevice device, UuidText* uuid);
 
 }  // namespace tessera::limiter

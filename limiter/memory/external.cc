@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of other interfaces, such as Vulkan, that CUDA imports. Nobody counted it when it was
-// made: it is counted for who imports it, by the size that it says, of which more cannot be mapped.
-// As long as it is imported: CUDA ends that with the context as well.
+// Memory of other interfaces, such as Vulkan, that CUDA imports. It was not counted when it was
+// made, so it is counted for the importer. The declared size counts, since no more can be mapped.
+// It counts as long as it is imported; the context's end also ends that.
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
 
@@ -9,11 +9,11 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
-// The least that a driver maps.
+// Bytes. The least that a driver maps.
 constexpr uint64_t kPage = 64 << 10;
 
-// What it takes of the current device; 0: nothing, or that is the driver's to refuse. A dma-buf is
-// the host's: it is imported where the GPU has no memory of its own (Tegra).
+// Bytes of the current device; 0: none, or the driver refuses the call. A dma-buf is host memory,
+// imported where the GPU has no memory of its own (Tegra).
 uint64_t BytesOf(const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* what) {
   if (what == nullptr || what->type == CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD) return 0;
   return RoundUp(what->size, kPage);
@@ -27,7 +27,7 @@ CUresult Import(CUexternalMemory* out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* w
   const int place = bytes == 0 ? -1 : CurrentPlace();
   if (place < 0) return call();
   const auto context = (uint64_t)CurrentOwner();
-  // Past the limit the driver is not asked, so that the descriptor stays the program's.
+  // Past the limit the driver is not called, so the descriptor stays the program's.
   return Allocate(Sort::kExternal, place, bytes, out, call, undo, context);
 }
 
@@ -35,7 +35,7 @@ CUresult Import(CUexternalMemory* out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* w
 
 CUresult cuImportExternalMemory(CUexternalMemory* answer,
                                 const CUDA_EXTERNAL_MEMORY_HANDLE_DESC* what) {
-  // The driver is to read what was read here.
+  // The driver gets the copy that was read here.
   const auto own = what != nullptr ? *what : CUDA_EXTERNAL_MEMORY_HANDLE_DESC{};
   return Answered(
       answer, [&](CUexternalMemory* out) { return Import(out, what != nullptr ? &own : nullptr); });

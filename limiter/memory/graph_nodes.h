@@ -13,7 +13,7 @@
 
 namespace tessera::limiter {
 
-// Memory of its own: a program's allocator may be in any state. Null: there is none.
+// Memory by mmap: the program's allocator may be in any state. Null: no memory.
 template <typename T>
 T* TakePages(size_t count) {
   void* const memory =
@@ -25,8 +25,9 @@ void GivePages(T* memory, size_t count) {
   if (memory != nullptr) munmap(memory, count * sizeof(T));
 }
 
-// visit(node, type) of each node of a graph and of those in it, as long as it says true; what is in
-// a conditional node the driver does not tell. False: it said false, or there is no memory.
+// Calls visit(node, type) for each node of a graph and of its child graphs until one returns false.
+// The driver does not report the contents of conditional nodes. False: visit() returned false, or
+// no memory.
 template <typename Visit>
 bool VisitNodes(CUgraph graph, Visit visit, int depth = 0) {
   constexpr int kDeepest = 64;  // a graph within a graph
@@ -51,8 +52,8 @@ bool VisitNodes(CUgraph graph, Visit visit, int depth = 0) {
   return done;
 }
 
-// What a graph and those in it allocate, and free. An address is given twice where one allocation
-// follows on another, which then has its memory. One thread.
+// The allocations and frees of a graph and its child graphs. An address appears twice if one
+// allocation reuses the memory of another. One thread.
 class GraphAllocations {
  public:
   explicit GraphAllocations(int most_devices) : most_devices_(most_devices) {}
@@ -60,20 +61,20 @@ class GraphAllocations {
   GraphAllocations(const GraphAllocations&) = delete;
   GraphAllocations& operator=(const GraphAllocations&) = delete;
 
-  // False: there is no memory to look at them.
+  // False: no memory.
   bool Add(CUgraph graph) {
     return VisitNodes(
         graph, [this](CUgraphNode node, CUgraphNodeType type) { return AddNode(node, type); });
   }
 
-  // By device, then by address; what is freed comes first.
+  // By device, then by address; frees come first.
   void Sort() {
     std::sort(all_, all_ + count_, [](const Allocation& a, const Allocation& b) {
       return a.device != b.device ? a.device < b.device : a.begin < b.begin;
     });
   }
 
-  // Bytes on a device, after Sort().
+  // Bytes on a device. After Sort().
   uint64_t BytesOn(int device) const {
     uint64_t bytes = 0, end = 0;
     for (size_t i = 0; i < count_; ++i) {
@@ -85,7 +86,7 @@ class GraphAllocations {
     return bytes;
   }
 
-  // Something is allocated there that the graph itself does not free, after Sort().
+  // True if the graph allocates memory there that it does not free itself. After Sort().
   bool LeavesOn(int device) const {
     size_t freed = 0;
     for (size_t i = 0; i < count_; ++i) {

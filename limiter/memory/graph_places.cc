@@ -8,7 +8,7 @@
 namespace tessera::limiter {
 namespace {
 
-// Of contexts that were ever made, or tried.
+// Of all contexts that were ever made, or tried.
 constinit std::atomic<CUdevice> first_device = -1;
 constinit std::atomic<PlaceBits> seen = 0;
 
@@ -16,7 +16,7 @@ PlaceBits BitOf(int place) {
   return place >= 0 && place < kMaxDevices ? PlaceBits{1} << place : kNowhere;
 }
 
-// 0: the driver does not tell.
+// 0: the driver does not report it.
 PlaceBits PlacesOfContext(CUcontext context) {
   CUcontext current = nullptr;
   const PushedContext pushed(context);
@@ -26,7 +26,7 @@ PlaceBits PlacesOfContext(CUcontext context) {
   return is_current ? BitOf(CurrentPlace()) : 0;
 }
 
-// 0: it is none of a module's, or of a device's that is not limited.
+// 0: the function is in no module, or its device has no limit.
 PlaceBits PlacesOfFunction(CUfunction function) {
   CUmodule module = nullptr;
   Holding holding;
@@ -37,8 +37,8 @@ PlaceBits PlacesOfFunction(CUfunction function) {
   return is_known ? BitOf(holding.device) : 0;
 }
 
-// A module's kernel runs in the module's context, whatever else the node may say. Of one of which
-// nothing is known: wherever it may.
+// A module's kernel runs in the module's context, whatever the node says. An unknown kernel may run
+// on any device in use.
 PlaceBits PlacesOfKernel(CUgraphNode node) {
   const Driver& driver = TheDriver();
   CUDA_KERNEL_NODE_PARAMS kernel{};
@@ -55,7 +55,7 @@ PlaceBits PlacesOfKernel(CUgraphNode node) {
 bool FindIn(CUgraph graph, PlaceBits* places) {
   return VisitNodes(graph, [places](CUgraphNode node, CUgraphNodeType type) {
     if (type == CU_GRAPH_NODE_TYPE_KERNEL) *places |= PlacesOfKernel(node);
-    // The driver does not tell what is in it.
+    // The driver does not report the contents of a conditional node.
     if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) *places |= seen.load(std::memory_order_relaxed);
     return true;
   });
@@ -70,7 +70,7 @@ void SayDevice(CUdevice device) {
   has_several_devices.store(true);
 }
 
-// One that is made while there is a single device may be launched beside another one later.
+// A graph that is made while there is one device may be launched when there are two.
 bool RememberPlaces(CUgraphExec exec, CUgraph graph) {
   const bool has_several = has_several_devices.load();
   PlaceBits places = has_several ? 0 : seen.load(std::memory_order_relaxed);

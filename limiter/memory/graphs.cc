@@ -18,7 +18,8 @@ constexpr int kMostDevices = 40;
 // By device.
 struct GraphCharges {
   std::atomic<uint64_t> charged[kMostDevices];
-  // After which less was kept, or another graph may have what is.
+  // The number of trims, and of graphs that leave memory allocated. After each, kept memory may be
+  // less or another graph's.
   std::atomic<uint64_t> trims[kMostDevices];
 };
 
@@ -27,7 +28,7 @@ GraphCharges* TheGraphCharges() {
   return kept.Get();
 }
 
-// What graphs allocate, on how many devices: where it is none, a launch costs nothing more.
+// The number of recorded (graph, device) pairs. At 0 a launch has no extra cost.
 constinit std::atomic<int64_t> remembered{0};
 
 Sort SortOn(int device) {
@@ -64,15 +65,15 @@ bool Settle(CUdevice device, int place, uint64_t credit) {
   return within;
 }
 
-// Of a graph that ran in this stream and whose memory was neither trimmed since nor taken by one
-// that leaves something allocated: it has it still, and takes none. Never 0.
+// The mark of a graph that ran in this stream and still has its memory. It needs no more until a
+// trim, or until a graph leaves memory allocated. Never 0.
 uint64_t MarkOf(uint64_t stream, CUdevice device) {
   const GraphCharges* const kept = TheGraphCharges();
   const uint64_t trims = kept == nullptr ? 0 : kept->trims[device].load(std::memory_order_relaxed);
   return ((stream ^ trims << 48) << 1) | 1;
 }
 
-// False: there is no room for what was uploaded with it, or no memory to remember it.
+// False: no room for what was uploaded with it, or no memory to record it.
 bool RememberGraph(CUgraphExec exec, CUgraph graph) {
   GraphAllocations allocations(kMostDevices);
   Table* const table = TheTable();
@@ -94,7 +95,7 @@ bool RememberGraph(CUgraphExec exec, CUgraph graph) {
   return devices == 0 || table->Add(Sort::kGraph, key, {.other = devices});
 }
 
-// call(out) makes one.
+// call(out) instantiates the graph.
 template <typename Call>
 CUresult Remembered(CUgraphExec* answer, CUgraph graph, Call call) {
   return Answered(answer, [&](CUgraphExec* exec) {
@@ -119,8 +120,8 @@ GraphMemory::GraphMemory(CUgraphExec graph, CUstream stream, bool per_thread)
   const auto key = reinterpret_cast<uint64_t>(graph);
   if (table == nullptr || !table->Find(Sort::kGraph, key, &found)) return;
   devices_ = found.other;
-  // One that is launched while its stream is captured becomes a part of another graph. There is to
-  // be room for it all the same: the capture may end in between.
+  // A graph that is launched into a captured stream becomes part of another graph. Room is reserved
+  // all the same, since the capture may end in between.
   is_captured_ = IsCaptured({stream, per_thread});
   ForEach(devices_, [&](int device) {
     Holding wanted;

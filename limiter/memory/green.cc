@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Green contexts: each retains the primary context, whose all is that is allocated in it. That one
-// is counted, or refused, where a program retains it itself; what a green one takes beside it is
-// the difference that it makes to what is free.
+// Green contexts. Each retains the primary context, which owns all allocations in it. The hook of
+// that retain counts the primary context, or refuses it. A green context's own memory is measured
+// as the drop in free memory.
 #include "limiter/memory/charge.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/graph_places.h"
@@ -12,7 +12,7 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
-// With the primary context retained, once more than the green one will.
+// The caller holds the primary context, in addition to the green one.
 CUresult Create(CUgreenCtx* out, CUdevResourceDesc resources, CUdevice device, unsigned flags,
                 int place) {
   const Driver& driver = TheDriver();
@@ -31,7 +31,7 @@ CUresult Create(CUgreenCtx* out, CUdevResourceDesc resources, CUdevice device, u
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// Not where it was reset meanwhile: then there is none, and none is to be made.
+// False if the primary context was reset meanwhile: none must be made then.
 bool RetainPrimary(CUdevice device) {
   unsigned flags = 0;
   int active = 0;
@@ -66,11 +66,12 @@ CUresult cuGreenCtxDestroy(CUgreenCtx green) {
   }
   CUcontext context = nullptr;
   const bool has_context = driver.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS;
-  // With the last of them the primary context goes, which is seen where a program lets it go.
+  // The primary context goes with its last holder. Held here, it ends in a call that counts the
+  // end.
   const auto device = static_cast<CUdevice>(holding.other);
   const bool held = RetainPrimary(device);
   const auto destroy = [&] {
-    // What runs in it would run on with nobody to measure it, where the driver does not wait.
+    // Where the driver does not wait, launches would run on unmeasured after the destroy.
     if (has_context) AwaitMeasures(context);
     ContextEnd end(context);
     const CUresult result = driver.cuGreenCtxDestroy(green);

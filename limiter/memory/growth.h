@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that the driver takes and gives back in its own time, and tells how much it holds: what it
-// holds is counted, whenever it may have changed. Any thread.
+// Memory that the driver takes and gives back by itself, and whose amount it reports. The reported
+// amount is counted after every call that may change it. Any thread.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,9 @@
 
 namespace tessera::limiter {
 
-// Counts what is held now, as held() tells; `charged` is what was counted of it before, and
-// `credit` bytes of the place are reserved already, and are used or given back. False: it holds
-// more than may be, which is counted all the same.
+// Counts what held() reports. `charged`: the amount counted before. `credit`: bytes of the place
+// that are reserved already; used or released here. False: past the limit; it is counted all the
+// same.
 template <typename Held>
 bool SettleGrowth(std::atomic<uint64_t>* charged, int place, uint64_t credit, Held held) {
   bool within = true;
@@ -25,7 +25,8 @@ bool SettleGrowth(std::atomic<uint64_t>* charged, int place, uint64_t credit, He
       within = false;
       Count(place, extra, Kind::kData);
     }
-    // Somebody else counted meanwhile: what the driver said may be of before that.
+    // The exchange fails if another thread counted in between: held() may then be older, so ask
+    // again.
     if (charged->compare_exchange_strong(before, now, std::memory_order_acq_rel)) {
       const uint64_t less = before > now ? before - now : 0;
       const uint64_t unused = credit > more ? credit - more : 0;

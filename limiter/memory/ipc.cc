@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's IPC: linear memory that other processes open, counted for who made it as long as that one
-// has it.
+// CUDA's IPC: linear memory that other processes open. It is counted for its maker as long as the
+// maker holds it.
 #include "limiter/memory/opened.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -17,7 +17,7 @@ CUresult Open(CUdeviceptr* answer, Call call) {
   });
 }
 
-// Before the driver is asked: others may have it from then on.
+// Noted before the driver's call: from then on other processes may hold it.
 void Export(CUdeviceptr pointer) {
   Table* const table = TheTable();
   CUdeviceptr begin = 0;
@@ -25,7 +25,7 @@ void Export(CUdeviceptr pointer) {
       TheDriver().cuMemGetAddressRange_v2(&begin, nullptr, pointer) != CUDA_SUCCESS) {
     return;
   }
-  // A count of one says it.
+  // A count of one marks it as exported.
   Holding after;
   int place = -1;
   if (table->Count(Sort::kLinear, begin, 0, 1, 0, &after)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels in graphs that are made by hand. Nobody says when the driver loads their code: that is
-// done, and counted, before the node knows of the kernel. One that is captured had it with its
+// Kernels in graphs that are built by hand. The driver does not say when it loads their code. So it
+// is loaded and counted before the node gets the kernel. A captured kernel had its code with its
 // launch.
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/launched_code.h"
@@ -22,7 +22,7 @@ CUresult LoadCodeFor(const Parameters& node) {
   return LoadCode(kernel);
 }
 
-// call(parameters): the driver is to read what was read here.
+// call(parameters): the driver gets the copy that was read here.
 template <typename Parameters, typename Call>
 CUresult WithCode(const Parameters* parameters, Call call) {
   if (parameters == nullptr) return call(parameters);
@@ -31,7 +31,7 @@ CUresult WithCode(const Parameters* parameters, Call call) {
   return loaded == CUDA_SUCCESS ? call(&own) : loaded;
 }
 
-// Of any sort of node. There may be answers in it.
+// For any type of node. The driver may write answers into the parameters.
 template <typename Call>
 CUresult WithCode(CUgraphNodeParams* parameters, Call call) {
   if (parameters == nullptr) return call(parameters);

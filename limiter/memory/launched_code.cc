@@ -19,7 +19,7 @@ using Mode = KernelsWithCode::Mode;
 
 constinit std::atomic<uint32_t> contexts = 0;  // that were ever made, or tried
 
-// It does not change once the driver is there.
+// Constant once the driver is loaded.
 Mode FindMode() {
   CUmoduleLoadingMode loading{};
   const CUresult result = TheDriver().cuModuleGetLoadingMode(&loading);
@@ -41,7 +41,7 @@ uint64_t KeyOf(CUfunction kernel, Mode mode) {
          kBits;
 }
 
-// A handle of a library's is for every context, and has a function in each.
+// A library's kernel handle is valid in every context, and has a function in each.
 bool IsOfLibrary(CUfunction kernel, Holding* holding) {
   Table* const table = TheTable();
   return table != nullptr &&
@@ -54,7 +54,7 @@ CodeOwner OwnerOfFunction(CUfunction function) {
   return {Sort::kModule, reinterpret_cast<uint64_t>(module)};
 }
 
-// What else is wrong with it the launch is told.
+// Other errors are left to the launch.
 CUresult LoadNow(CUfunction kernel) {
   const Driver& driver = TheDriver();
   const Relaxed relaxed;
@@ -74,7 +74,7 @@ CUresult LoadNow(CUfunction kernel) {
   });
 }
 
-// A call for which the code has to be there.
+// For a call that needs the code.
 template <typename Call>
 CUresult Loaded(CUfunction function, Call call) {
   const CUresult loaded = MayLoadCode(function) ? LoadCode(function) : CUDA_SUCCESS;
@@ -86,7 +86,7 @@ void NoteKernel(CUkernel kernel, CUlibrary library) {
            {.other = reinterpret_cast<uint64_t>(library), .references = 1});
 }
 
-// Those of a sort for which is(holding).
+// Removes the holdings of a sort for which is(holding) is true.
 template <typename Is>
 void TakeAll(Sort sort, Is is) {
   Table* const table = TheTable();

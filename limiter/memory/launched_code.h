@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that a launch loads: where code is loaded no sooner than it is needed, that of a kernel may
-// come with its first launch in a context. Each launch looks whether its kernel was launched
-// before; of one that was not, the code is loaded, and counted, before the launch. Any thread.
+// Code that a launch loads. With lazy loading, a kernel's code may be loaded by its first launch in
+// a context. Each launch checks whether its kernel has its code. If not, the code is loaded and
+// counted first. Any thread.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace tessera::limiter {
 
-// The kernels that have their code, as many as fit; what is not here is looked up (LoadCode).
+// A cache of kernels that have their code; a miss goes to LoadCode().
 class KernelsWithCode {
  public:
   enum class Mode : uint8_t {
     kUnknown,
-    kAll,         // nothing is loaded by launches
+    kAll,         // launches load no code
     kOneContext,  // by handle
-    kMore         // by handle and context, for one handle may be for several (CUkernel)
+    kMore         // by handle and context: a CUkernel serves several contexts
   };
 
   bool Has(uint64_t key) const {
@@ -42,19 +42,19 @@ class KernelsWithCode {
 };
 extern KernelsWithCode kernels_with_code;
 
-// Whether a launch of it is to be preceded by LoadCode().
+// True if LoadCode() must precede the launch.
 inline bool MayLoadCode(CUfunction kernel) {
   using Mode = KernelsWithCode::Mode;
   const Mode mode = kernels_with_code.mode.load(std::memory_order_relaxed);
   if (mode == Mode::kAll) return false;
   return mode != Mode::kOneContext || !kernels_with_code.Has(reinterpret_cast<uint64_t>(kernel));
 }
-// An error: there is no room for it.
+// An error: no room for the code.
 CUresult LoadCode(CUfunction kernel);
 
 // A context is about to be made.
 void SayContext();
-// A context, a module, or this library goes, and another kernel may get the handle of one in it.
+// A context, a module or this library is about to go, and another kernel may get the same handle.
 void ForgetCode(CUlibrary library);
 
 }  // namespace tessera::limiter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is loaded no sooner than it is needed (CUDA_MODULE_LOADING=LAZY), by calls that are for
-// something else. Any thread.
+// Code that is loaded only when it is needed (CUDA_MODULE_LOADING=LAZY), by calls with another
+// purpose. Any thread.
 #pragma once
 
 #include "limiter/memory/charge.h"
@@ -14,14 +14,14 @@ inline CUdevice CurrentDevice() {
   return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
 }
 
-// Of what code is, by which it is known: its module or library. What is not known is the current
-// context's, with which it goes at the latest.
+// The module or library of a piece of code. If unknown, the code is counted for the current context
+// and goes with it at the latest.
 struct CodeOwner {
   Sort sort = Sort::kHeap;
   uint64_t key = 0;
 };
 
-// Of something that is held already.
+// Adds bytes to a recorded owner.
 inline void AddTo(const CodeOwner& owner, int place, uint64_t bytes) {
   Holding after;
   Table* const table = TheTable();
@@ -38,7 +38,7 @@ inline bool IsLazy() {
          mode == CU_MODULE_LAZY_LOADING;
 }
 
-// Where a module's code is loaded, whichever context is current; null: in the current one.
+// The context into which a module's code is loaded; null: the current one.
 inline CUcontext ContextOf(const CodeOwner& owner) {
   Holding module;
   Table* const table = TheTable();
@@ -48,9 +48,9 @@ inline CUcontext ContextOf(const CodeOwner& owner) {
   return context == CurrentOwner() ? nullptr : context;
 }
 
-// A call that may load what was put off. There is no way back: what does not fit is counted all the
-// same, and the program is told. Nor can it be measured again: memory of a dead process that comes
-// back meanwhile would hide what is loaded, so that is waited for, for as long as it may take.
+// A call that may load deferred code. It cannot be undone: code without room is counted all the
+// same, and the call fails. It cannot be measured twice either. A dead process's memory that comes
+// free meanwhile would hide the loaded code, so that is awaited first.
 template <typename Call>
 CUresult LoadMore(const CodeOwner& owner, Call call) {
   const PushedContext pushed(ContextOf(owner));

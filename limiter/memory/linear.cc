@@ -8,13 +8,13 @@ namespace {
 
 constexpr bool kOnCard = false;  // what it never is that is managed
 
-// Null pointers and no bytes are the driver's to refuse.
+// Null pointers and zero bytes are left to the driver.
 int PlaceFor(const void* out, uint64_t bytes) {
   return out == nullptr || bytes == 0 ? -1 : CurrentPlace();
 }
 
-// Where the card has no room left and the container may have more than that: memory whose pages the
-// driver moves, if it can while a kernel runs.
+// If the card is full and the container may exceed it: managed memory, if the driver can move its
+// pages while a kernel runs.
 template <typename Call>
 CUresult OrManaged(int place, CUdeviceptr* out, uint64_t bytes, bool* is_managed, Call call) {
   const CUresult result = Patiently(call);
@@ -35,7 +35,7 @@ CUresult OrManaged(int place, CUdeviceptr* out, uint64_t bytes, bool* is_managed
 
 bool Hold(CUdeviceptr pointer, int place, uint64_t bytes, bool is_managed) {
   const Holding holding{.bytes = bytes, .other = is_managed ? kManaged : 0, .device = place};
-  // Shown before it can be freed.
+  // Displayed first: once recorded, another thread can free it.
   if (is_managed) [[unlikely]]
     ShowManaged(place, static_cast<int64_t>(bytes));
   if (Remember(Sort::kLinear, pointer, holding)) [[likely]]
@@ -44,8 +44,8 @@ bool Hold(CUdeviceptr pointer, int place, uint64_t bytes, bool is_managed) {
   return false;
 }
 
-// call() allocates `expected` bytes, mostly; real() tells how many it were. A small block is asked
-// for with room for a chunk; where there is none, one that has room may be there.
+// call() allocates `expected` bytes, mostly; real() returns the actual number. A small block
+// reserves a whole chunk. Without room for one, it may still fit into an existing chunk.
 template <typename Pointer, typename Call, typename Undo, typename Real>
 CUresult AllocateLinear(int place, uint64_t expected, const Pointer* out, Call call, Undo undo,
                         Real real, const bool& is_managed = kOnCard) {
@@ -92,14 +92,14 @@ template <typename Call>
 CUresult PitchedOrManaged(CUdeviceptr* out, size_t* pitch, uint64_t width, uint64_t height,
                           bool* is_managed, Call call) {
   const uint64_t row = RoundUp(width, kRow);
-  // Nobody has so much, nor is it asked for without a place for the answer.
+  // No device has so much; without a place for the answer the driver refuses.
   if (pitch == nullptr || row > kMaxBytes || height > kMaxBytes / row) return call();
   const CUresult result = OrManaged(PlaceFor(out, width), out, row * height, is_managed, call);
   if (*is_managed) *pitch = row;
   return result;
 }
 
-// Rows are of a multiple of 512 bytes, mostly; the driver says of how many.
+// Rows are a multiple of 512 bytes, mostly; the driver reports the actual length.
 template <typename Pointer, typename Size, typename Call, typename Undo>
 CUresult AllocatePitched(Pointer* out, Size* pitch, uint64_t width, uint64_t height, Call call,
                          Undo undo, const bool& is_managed = kOnCard) {
@@ -170,7 +170,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1* answer, unsigned* pitch_answer, unsigne
   return AnsweredPitched(answer, pitch_answer, allocate);
 }
 
-// In full, wherever its pages are at the moment.
+// Counted in full, wherever its pages are at the moment.
 CUresult cuMemAllocManaged(CUdeviceptr* answer, size_t bytes, unsigned flags) {
   return Answered(answer, [&](CUdeviceptr* out) {
     const Driver& driver = TheDriver();

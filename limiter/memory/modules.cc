@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that is loaded, its variables, and the heaps of kernels. The driver does not tell what they
-// take: the difference that a call makes to what is free is taken, and what does not fit is taken
-// back. Where code is loaded no sooner than it is needed, that is the call that asks for a
-// function.
+// Loaded code, its variables, and the heaps of kernels. The driver does not report their size. It
+// is measured as the drop in free memory during the call; code without room is unloaded. With lazy
+// loading that is the call that asks for a function.
 #include "limiter/memory/launched_code.h"
 #include "limiter/memory/lazy.h"
 
@@ -10,11 +9,11 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
-// Looked at twice: it may be that a neighbour took it at the same moment.
+// Bytes. Such a size is measured twice, since a neighbour may have allocated at that moment.
 constexpr uint64_t kLarge = uint64_t{128} << 20;
 
-// Unloads what seems to be that large and loads it again: it takes no more than was seen each time,
-// unless some of it was hidden.
+// Unloads code that seems large and loads it again. The smaller result counts, unless memory that
+// came free may have hidden some of it.
 template <typename Call, typename Undo>
 CUresult LoadAgain(CUdevice device, bool is_hidden, uint64_t* bytes, Call call, Undo undo) {
   const Watch unloading(device);
@@ -63,7 +62,7 @@ CUresult Load(Sort sort, Key* answer, Call call, Undo undo) {
   });
 }
 
-// What a context took for its heaps and gave back.
+// Uncounts memory that a context gave back from its heaps.
 void TakeFromHeap(int place, uint64_t bytes) {
   Holding holding;
   Table* const table = TheTable();

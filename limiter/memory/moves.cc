@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where pages of managed memory are to be. They are counted where they were made, and may be moved
-// to every device of the container's; but not to one that gets no memory.
+// Hooks of the calls that place pages of managed memory. Pages are counted where they were made.
+// They may move to every device of the container, except one that gets no memory.
 #include "limiter/memory/charge.h"
 
 using namespace tessera::limiter;  // NOLINT: hooks are C's
@@ -11,7 +11,7 @@ bool MayHave(int place, size_t bytes) {
   return place != kDeniedDevice || Refuse(place, bytes);
 }
 
-// Before CUDA 12.2 a device is a number, and the host is -1.
+// Before CUDA 12.2 a location is a device's number, or -1 for the host.
 template <typename Call>
 CUresult Move(CUdevice device, size_t bytes, Call call) {
   return MayHave(PlaceOfDevice(device), bytes) ? call() : CUDA_ERROR_OUT_OF_MEMORY;
@@ -20,7 +20,7 @@ template <typename Call>
 CUresult Move(const CUmemLocation& location, size_t bytes, Call call) {
   return MayHave(PlaceOfLocation(location), bytes) ? call() : CUDA_ERROR_OUT_OF_MEMORY;
 }
-// To several ones, each to have some of it.
+// To several locations, each of which gets a part.
 template <typename Call>
 CUresult Move(const CUmemLocation* locations, size_t count, Call call) {
   for (size_t i = 0; locations != nullptr && i < count; ++i) {

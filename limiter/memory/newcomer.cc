@@ -14,8 +14,8 @@ constexpr size_t kSize = 2 * kMost * sizeof(nvmlProcessInfo_v2_t);
 
 using Lister = decltype(&nvmlDeviceGetComputeRunningProcesses_v3);
 
-// Adds those that one function lists, or its older one. False: there are more, or NVML does not
-// tell.
+// Adds the processes that one function, or its older version, lists. False: too many, or NVML does
+// not answer.
 bool Add(Lister newer, Lister older, nvmlDevice_t device, nvmlProcessInfo_v2_t* processes,
          unsigned* count) {
   const Lister lists[] = {newer, older};

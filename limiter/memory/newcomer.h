@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process's first context takes of a device. CUDA tells what is free of a device to who has
-// a context of it, which is too late by then; NVML tells what each process holds. It knows this one
-// by another id, maybe: but if one alone is new since before the context was made, it is this one,
-// and what it holds is that context. One thread.
+// Measures a process's first context on a device. CUDA reports free memory only to a process with a
+// context there, so not before it is made. NVML reports each process's memory, perhaps under
+// another id of this process. If exactly one process is new since before the context was made, it
+// is this one, and its memory is the context. One thread.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace tessera::limiter {
 
 class NewContext {
  public:
-  // Before the context is made. Where the program has not loaded NVML it is loaded, if it is there,
-  // until this ends.
+  // Construct before the context is made. Loads NVML for its own lifetime if the program has not
+  // loaded it.
   explicit NewContext(CUdevice device);
   ~NewContext();
   NewContext(const NewContext&) = delete;
   NewContext& operator=(const NewContext&) = delete;
 
-  // Bytes that it holds now; 0: nobody knows.
+  // The context's bytes; 0: not known.
   uint64_t Bytes() const;
 
  private:
   const OpenedNvml nvml_;
   nvmlDevice_t device_ = nullptr;
-  nvmlProcessInfo_v2_t* before_ = nullptr;  // room for two lists; null: nobody tells
+  nvmlProcessInfo_v2_t* before_ = nullptr;  // room for two lists; null: NVML does not answer
   unsigned count_ = 0;
 };
 

@@ -17,7 +17,7 @@ void Name(nvmlDevice_t device) {
   if (TheNvml().nvmlDeviceGetUUID(device, uuid, sizeof uuid) == NVML_SUCCESS) DeviceOf(uuid);
 }
 
-// A GPU that is divided is none of CUDA's devices: its MIG devices are.
+// A divided GPU is not one of CUDA's devices; its MIG devices are.
 void NamePartsOf(nvmlDevice_t device) {
   unsigned most = 0;
   bool is_divided = false;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of devices that limits by position mean. Any thread.
+// The order of devices for limits by position. Any thread.
 #pragma once
 
 #include "limiter/driver/nvml.h"
 
 namespace tessera::limiter {
 
-// NVML for as long as this lives: the program's own, or, where that has loaded none, the system's
-// for this time.
+// Keeps NVML open for its own lifetime: the program's own, otherwise the system's.
 class OpenedNvml {
  public:
   OpenedNvml();
@@ -22,10 +21,9 @@ class OpenedNvml {
   bool is_open_ = false;
 };
 
-// Names all of NVML's devices to the accounting in NVML's order, once a process; those that the
-// accounting know keep their places. NVML has all of the container's, the driver only those that
-// this process may see (CUDA_VISIBLE_DEVICES), and in an order of its own. False: NVML does not
-// tell, or is not open.
+// Names all of NVML's devices to the accounting, in NVML's order, once a process. Known devices
+// keep their places. NVML lists all devices of the container. The driver lists only those of
+// CUDA_VISIBLE_DEVICES, in its own order. False: NVML is not open or does not answer.
 bool NameInOrderOfNvml();
 
 }  // namespace tessera::limiter

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of other processes by its address here: opened by CUDA's IPC, or a piece of a pool that
-// was imported. Any thread.
+// Memory of other processes at addresses of this one: opened by CUDA's IPC, or allocated in an
+// imported pool. Any thread.
 #pragma once
 
 #include "limiter/memory/charge.h"
 
 namespace tessera::limiter {
 
-// Around the driver's call that imports memory, of whichever device: what others give up meanwhile
-// may be it.
+// Around the driver's import call, for whichever device: memory that others give up meanwhile may
+// be the imported memory.
 class ImportScope {
  public:
   ImportScope() {
@@ -21,8 +21,9 @@ class ImportScope {
   ImportScope& operator=(const ImportScope&) = delete;
 };
 
-// The driver opened it, maybe not for the first time. Where nobody of the container has it counted
-// it is counted here, by whole `chunk`s; past the limit it is given back to the driver by undo().
+// Counts memory that the driver has opened, maybe not for the first time. If no process of the
+// container is charged for it, this one is, in whole `chunk`s. Past the limit, undo() gives it back
+// to the driver.
 template <typename Undo>
 CUresult CountOpened(CUdeviceptr pointer, uint64_t chunk, Undo undo) {
   Table* const table = TheTable();
@@ -43,7 +44,7 @@ CUresult CountOpened(CUdeviceptr pointer, uint64_t chunk, Undo undo) {
   if (has_room && table != nullptr && table->Add(Sort::kOpened, pointer, opened)) {
     return CUDA_SUCCESS;
   }
-  // Another thread opened it at the same moment.
+  // Another thread recorded it at the same moment.
   const bool is_there =
       has_room && table != nullptr && table->Count(Sort::kOpened, pointer, 1, 0, 0, &after);
   if (!is_there) undo();

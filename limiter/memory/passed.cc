@@ -15,11 +15,11 @@
 namespace tessera::limiter {
 namespace {
 
-// Less shares a chunk of the driver's with others, which tells nothing.
+// Bytes. Smaller memory shares a chunk of the driver's with others, so its release does not show.
 constexpr uint64_t kMeasurable = uint64_t{2} << 20;
-// For so long card and accounting are compared: neighbours take and give back what they like.
+// How long a balance is valid, since neighbours allocate and free at any time.
 constexpr uint64_t kBalanced = 100'000'000;  // ns
-// Each failure means that something else was counted meanwhile.
+// Each failed attempt means that another operation was counted in between.
 constexpr int kAttempts = 100;
 
 uint64_t Load(const uint64_t& word) {
@@ -49,8 +49,8 @@ CUdevice DeviceAt(int place) {
   return FindDevice([&](CUdevice device) { return PlaceOfDevice(device) == place; });
 }
 
-// The driver tells it a thread that has a context of the device, which the caller may not have: the
-// primary one is pushed then, if there is one. 0: nobody tells.
+// Free bytes; 0: not known. The driver answers only threads with a context of the device. Without
+// one, the primary context is pushed if there is one.
 uint64_t FreeOf(CUdevice device) {
   const Relaxed relaxed;
   const uint64_t free = FreeInContext(device);
@@ -60,7 +60,7 @@ uint64_t FreeOf(CUdevice device) {
   return FreeInContext(device);
 }
 
-// What is free and what is counted, together; alone: nothing else of the kind is under way.
+// Records the sum of free and counted bytes. is_alone: no other release is under way.
 void NoteBalance(DeviceAccounting* accounting, uint64_t balance, uint64_t now, bool is_alone) {
   const bool is_fresh = Load(accounting->balance_at) + kBalanced > now;
   if (!is_alone && is_fresh && Load(accounting->balance) <= balance) return;
@@ -68,7 +68,7 @@ void NoteBalance(DeviceAccounting* accounting, uint64_t balance, uint64_t now, b
   Store(&accounting->balance_at, now);
 }
 
-// The dead hold nothing in the accounting, and the driver has given back what they had.
+// Waits until dead processes are reaped and the driver has freed their memory.
 void AwaitTheDead() {
   ReapAll();
   for (int i = 0; i < 80 && ReapedLately(); ++i) {
@@ -78,7 +78,7 @@ void AwaitTheDead() {
   }
 }
 
-// What was not lent of it is free.
+// Releases the bytes that were not lent.
 void ReleaseRest(int place, uint64_t bytes, uint64_t lent) {
   const uint64_t units = UnitsOf(bytes);
   if (units > lent) Move(TheAccounting(), place, Slot(), -static_cast<int64_t>(units - lent), 0);
@@ -131,7 +131,8 @@ void MemoryRelease::Begin() {
     if (IsStill(now, accounting, place_)) break;
   }
   if (free_ == 0) return TakeFrom(&Own(place_)->parting, 1u);
-  // Another one that freed memory and has not said so yet makes it too much, so the least is right.
+  // A release that has freed memory and not counted it makes the sum too large, so the smallest one
+  // is right.
   const bool is_alone = was_alone && Partings(accounting, place_) == 1 &&
                         !IsDoubtful(accounting, place_) && IsStill(now, accounting, place_);
   NoteBalance(&TheAccounting()->devices[place_], free_ + used_, begun_, is_alone);
@@ -177,7 +178,7 @@ uint64_t MemoryRelease::Given(const TotalWord& now) const {
   return more > counted ? static_cast<uint64_t>(more - counted) : 0;
 }
 
-// False: something was counted meanwhile.
+// False: another operation was counted in between.
 bool MemoryRelease::TryGiveUp(const TotalWord& now, uint64_t bytes, SharedBy by) const {
   Accounting* const accounting = TheAccounting();
   if (Given(now) >= bytes) return MoveSince(now, accounting, place_, Slot(), Less(bytes));
@@ -212,7 +213,7 @@ void MemoryRelease::GiveBack(uint64_t bytes) const {
     const TotalWord now = TotalNow(*TheAccounting(), place_);
     const uint64_t given = Given(now);
     const uint64_t back = bytes == 0 ? given : given >= bytes ? bytes : 0;
-    // Even where nothing is: who measures at this moment is to measure again.
+    // Done even with nothing to move: the change makes concurrent measurements start again.
     if (!MoveSince(now, TheAccounting(), place_, kLentSlot, Less(back))) continue;
     if (back == 0) AddTo(&Own(place_)->doubtful, bytes);
     break;

@@ -12,7 +12,7 @@
 namespace tessera::limiter {
 namespace {
 
-// body(pool, handle) of each pool of a place.
+// Calls body(pool, handle) for each pool of a place.
 template <typename Body>
 void ForEachPool(int place, Body body) {
   Pools* const pools = ThePools();
@@ -24,7 +24,7 @@ void ForEachPool(int place, Body body) {
   }
 }
 
-// It is given back to the driver, and with it what it held, unless the driver refuses.
+// Destroys a pool in the driver and uncounts its memory, unless the driver refuses.
 CUresult Destroy(Pool* pool, CUmemoryPool handle) {
   uint64_t held = pool->charged.exchange(0, std::memory_order_acq_rel);
   const CUresult result = TheDriver().cuMemPoolDestroy(handle);
@@ -36,12 +36,12 @@ CUresult Destroy(Pool* pool, CUmemoryPool handle) {
   return result;
 }
 
-// One thread does.
+// Threads race for the end; the exchange lets one of them destroy the pool.
 void End(Pool* pool, CUmemoryPool handle, CUresult* result) {
   if (pool->pool.compare_exchange_strong(handle, nullptr)) *result = Destroy(pool, handle);
 }
 
-// With nothing in it. False: something is.
+// Ends an empty pool. False: it is in use.
 bool TryEnd(Pool* pool, CUmemoryPool handle, CUresult* result) {
   uint64_t held = 0;
   if (AskPool(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &held) && held != 0) return false;
@@ -49,23 +49,23 @@ bool TryEnd(Pool* pool, CUmemoryPool handle, CUresult* result) {
   return true;
 }
 
-// Null: nobody tells.
+// Null: the driver does not report it.
 CUmemoryPool DefaultOf(CUdevice device) {
   CUmemoryPool pool = nullptr;
   const bool is_told = TheDriver().cuDeviceGetDefaultMemPool(&pool, device) == CUDA_SUCCESS;
   return is_told ? pool : nullptr;
 }
 
-// The pool that a device has by itself, which is not to be destroyed.
+// A device's default pool, which cannot be destroyed.
 bool IsDefault(CUmemoryPool pool) {
   return FindDevice([&](CUdevice device) { return DefaultOf(device) == pool; }) >= 0;
 }
 
-// As the driver does with one that is destroyed: streams allocate from the default one again, and
-// nothing unused is kept.
+// Does what the driver does to a destroyed pool: streams allocate from the default pool again, and
+// unused memory is not kept.
 void BeginEnd(CUmemoryPool pool) {
   const Driver& driver = TheDriver();
-  // Of no more than one: it is a device's own memory that its streams allocate.
+  // At most one device: a device's streams allocate its own memory.
   const CUdevice device = FindDevice([&](CUdevice of) {
     CUmemoryPool current = nullptr;
     return driver.cuDeviceGetMemPool(&current, of) == CUDA_SUCCESS && current == pool;
@@ -81,7 +81,7 @@ void Trim(Pool* pool, CUmemoryPool handle) {
   SettlePool(pool, 0);
 }
 
-// Of one that the program destroyed, another thread may have done it meanwhile.
+// Another thread may have ended a destroyed pool in between; the lock and the check exclude that.
 void TrimAndEnd(Pool* pool, CUmemoryPool handle) {
   if (!pool->is_ending.load(std::memory_order_acquire)) return Trim(pool, handle);
   const Uncancelled uncancelled;
@@ -126,8 +126,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
   return result;
 }
 
-// The driver keeps a pool that is destroyed until nothing of it is in use, but tells no more how
-// much that is. So it is destroyed as soon as nothing is.
+// The driver keeps a destroyed pool until no allocation of it is in use, but no longer reports its
+// size. So the pool is destroyed in the driver only once it is empty.
 CUresult cuMemPoolDestroy(CUmemoryPool handle) {
   Pool* const pool = PoolFor(handle);
   if (pool == nullptr || IsDefault(handle)) return TheDriver().cuMemPoolDestroy(handle);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How pools give back what they hold: they are trimmed where there is no room for something else,
-// the program destroys them, or a context takes it along. Any thread.
+// How pools give back memory: they are trimmed for lack of room, destroyed by the program, or end
+// with their context. Any thread.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,13 @@
 
 namespace tessera::limiter {
 
-// Has the pools of a place give back what nothing is in. True: there is more room now.
+// Makes the pools of a place give back unused memory. True: there is more room now.
 bool TrimPools(int place);
-// The pools of a place are looked at anew, whose context went.
+// Counts the pools of a place again after their context ended.
 void SettlePools(int place);
 
-// Pools that the program destroyed while something was in them, which are there until nothing is.
+// The number of pools that the program destroyed in use. They exist until their last allocation is
+// freed.
 inline constinit std::atomic<uint32_t> pools_ending{0};
 void EndPoolsOf(int place);
 inline void EndPools(int place) {

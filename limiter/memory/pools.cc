@@ -78,8 +78,8 @@ CUmemoryPool PoolOfPointer(CUdeviceptr pointer) {
   return known ? pool : nullptr;
 }
 
-// The pool may have it already. That is tried once: past the limit is who did so in vain, until
-// the driver has given back what it took instead.
+// True if the pool may have the memory already. That is tried once: after a failed try the
+// container is past its limit until the driver has given back what it took instead.
 bool HasRoom(const Pool* pool, uint64_t bytes) {
   if (pool == nullptr || Used(pool->place) > Limit(pool->place)) return false;
   const CUmemoryPool handle = pool->pool.load(std::memory_order_acquire);
@@ -88,7 +88,7 @@ bool HasRoom(const Pool* pool, uint64_t bytes) {
          pool->charged.load(std::memory_order_relaxed) >= used + bytes;
 }
 
-// The capture that a stream is in, of which there is never another with this number; 0: none.
+// The id of the stream's capture, which is never used again; 0: none.
 uint64_t CaptureOf(const Stream& stream) {
   const Driver& driver = TheDriver();
   const auto ask =
@@ -99,7 +99,7 @@ uint64_t CaptureOf(const Stream& stream) {
   return is_known && status != CU_STREAM_CAPTURE_STATUS_NONE ? id : 0;
 }
 
-// It need not be of any device yet.
+// Managed memory need not be on a device yet.
 bool IsManaged(CUdeviceptr pointer) {
   int is_managed = 0;
   return TheDriver().cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer) ==
@@ -107,7 +107,7 @@ bool IsManaged(CUdeviceptr pointer) {
          is_managed != 0;
 }
 
-// The driver gave it of some pool, for which `credit` bytes of a place are reserved.
+// Counts an allocation from some pool, for which `credit` bytes of a place are reserved.
 template <typename Undo>
 CUresult CountTaken(CUdeviceptr pointer, uint64_t bytes, int place, uint64_t credit, Undo undo) {
   const CUmemoryPool handle = PoolOfPointer(pointer);
@@ -131,7 +131,7 @@ CUresult CountTaken(CUdeviceptr pointer, uint64_t bytes, int place, uint64_t cre
   return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// What is captured is allocated when the graph runs (graphs.h), unless another thread ended the
+// A captured allocation is made when the graph runs (graphs.h), unless another thread ended the
 // capture in between.
 template <typename Call>
 CUresult AllocateInCapture(const Stream& stream, const CUdeviceptr* out, uint64_t bytes, int place,
@@ -140,7 +140,7 @@ CUresult AllocateInCapture(const Stream& stream, const CUdeviceptr* out, uint64_
   const CUresult result = call();
   const bool is_captured = capture != 0 && CaptureOf(stream) == capture;
   if (result != CUDA_SUCCESS || is_captured) return result;
-  // Not in the stream's order, which may be captured again.
+  // Not in stream order: the stream may be captured again.
   const auto undo = [out] {
     const Relaxed relaxed;
     return TheDriver().cuMemFree_v2(*out);
@@ -148,23 +148,23 @@ CUresult AllocateInCapture(const Stream& stream, const CUdeviceptr* out, uint64_
   return CountTaken(*out, bytes, place, 0, undo);
 }
 
-// Where a stream is, which need not be where the current context is. -1: the driver tells neither.
+// A stream's device, which need not be the current context's. -1: the driver reports neither.
 CUdevice DeviceOfStream(const Stream& stream) {
   const StreamContext context(stream);
   CUdevice device = -1;
   return TheDriver().cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
 }
 
-// Of those that there are at once no driver before CUDA 13 tells where they are, and of managed
-// memory it says little.
+// No driver before CUDA 13 reports the location of default pools, and for managed memory it says
+// little.
 void NotePool(CUmemoryPool pool, const CUmemPoolProps& wanted) {
   if (wanted.allocType == CU_MEM_ALLOCATION_TYPE_PINNED) {
     EnterPool(pool, PlaceOfLocation(wanted.location));
   }
 }
 
-// The program did not make it, so it is one of those that there always are, of which CUDA 13 has
-// some of host memory. Managed memory moves, wherever it is asked to be.
+// The program did not make this pool, so it is a default one. CUDA 13 has default pools of host
+// memory. Managed memory moves, whatever its location.
 bool IsOfHost(CUmemoryPool pool) {
   uint64_t kind = 0, where = 0;
   return AskPool(pool, CU_MEMPOOL_ATTR_ALLOCATION_TYPE, &kind) &&
@@ -174,7 +174,7 @@ bool IsOfHost(CUmemoryPool pool) {
          where != CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
 }
 
-// `handle` may be null: whichever the stream's device allocates from.
+// `handle` null: the current pool of the stream's device.
 template <typename Call, typename Undo>
 CUresult AllocateFrom(CUmemoryPool handle, const Stream& stream, CUdeviceptr* out, uint64_t bytes,
                       Call call, Undo undo) {
@@ -239,7 +239,7 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 ALLOCATE_ASYNC()
 ALLOCATE_ASYNC(_ptsz)
 
-// The driver is to read what is read here, which another thread may be changing.
+// The driver gets a copy: another thread may change the original.
 CUresult cuMemPoolCreate(CUmemoryPool* answer, const CUmemPoolProps* wanted) {
   if (wanted == nullptr) return TheDriver().cuMemPoolCreate(answer, wanted);
   const CUmemPoolProps own = *wanted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mapped into which part of which array. Parts are boxes, as the program maps them. Of one
-// that is unmapped in part, or mapped anew, the rest stays.
+// The mapped parts of arrays. A part is a box, as the program maps it. If a box is unmapped or
+// mapped again in part, its rest stays.
 #include "limiter/memory/sparse.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ Tiles* TheTiles() {
   return tiles.Get();
 }
 
-// With the mutex held, as all that takes Tiles. Null: there is no memory.
+// With the mutex held, like all functions that take Tiles. Null: no memory.
 Tile* New(Tiles* all) {
   constexpr size_t kBytes = 64 << 10;
   if (all->unused == nullptr) {
@@ -111,8 +111,7 @@ bool Meet(const Box& a, const Box& b) {
   return true;
 }
 
-// What is left of a tile beside the box stays mapped, in up to six tiles. False: there is no memory
-// for these.
+// Keeps the rest of a tile outside the box, in up to six tiles. False: no memory for them.
 bool PutRest(const Tile& tile, const Box& box, Tiles* all) {
   Tile* rest[2 * kAxes] = {};
   int count = 0;
@@ -140,8 +139,8 @@ bool PutRest(const Tile& tile, const Box& box, Tiles* all) {
   return true;
 }
 
-// What is in this part is not mapped there any more. Without memory for what is left of it, it
-// stays counted until the array goes.
+// Removes the mappings of a part. Without memory for the rest of a tile, the tile stays counted
+// until the array goes.
 void Unmap(const Tile& part, Tiles* all) {
   Tile* touched = nullptr;
   for (Tile** at = ChainOf(part.array, all); *at != nullptr;) {
@@ -168,11 +167,11 @@ void Unmap(const Tile& part, Tiles* all) {
   }
 }
 
-// Of an array's tiles each takes as much of the memory, be it in part beyond the array.
+// Every tile of an array takes as much memory, even if part of it lies outside the array.
 constexpr uint64_t kTileBytes = 64 << 10;
 constexpr uint64_t kNobodyKnows = UINT64_MAX;
 
-// An axis that an array does not have is one tile, whatever the program says of it.
+// A missing axis counts as one tile, whatever the program sets for it.
 uint64_t InTiles(uint64_t elements, unsigned of_tile) {
   const uint64_t tiles = of_tile == 0 ? elements : (elements + of_tile - 1) / of_tile;
   return tiles == 0 ? 1 : tiles;
@@ -197,7 +196,7 @@ CUDA_ARRAY_SPARSE_PROPERTIES PropertiesOf(const CUarrayMapInfo& operation, CUres
   return found;
 }
 
-// Of which a call uses the first bytes of its memory.
+// The first bytes of the handle's memory, up to which a call uses it.
 uint64_t UsedOf(const CUarrayMapInfo& operation) {
   uint64_t bytes = operation.subresource.miptail.size;
   if (operation.subresourceType != kMiptail) {
@@ -214,8 +213,8 @@ uint64_t UsedOf(const CUarrayMapInfo& operation) {
   return __builtin_add_overflow(operation.offset, bytes, &end) ? kNobodyKnows : end;
 }
 
-// Counts what a call maps, before it is made. False: there is no memory to remember it, or no room
-// for what is imported and counted for nobody, which is lacking then.
+// Counts the mappings of a call before it is made. False: no memory to record them, or no room for
+// an import that no process is charged for; `excess` then has its size.
 bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun,
            LimitExcess* excess) {
   const Uncancelled uncancelled;
@@ -239,7 +238,7 @@ bool Begin(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile** begun,
   return true;
 }
 
-// The driver did it.
+// After the driver's success.
 void Finish(const CUarrayMapInfo* list, unsigned count, Tiles* all, Tile* begun) {
   const Locked lock(&all->mutex);
   for (unsigned i = 0; i < count; ++i) {
@@ -267,7 +266,7 @@ CUresult MapOwn(CUarrayMapInfo* list, unsigned count, Tiles* all, Call call) {
   return result;
 }
 
-// call(list). The driver is to read what was read here, whatever other threads write meanwhile.
+// call(list): the driver gets the copy that was read here, whatever other threads write.
 template <typename Call>
 CUresult MapArray(CUarrayMapInfo* list, unsigned count, Call call) {
   Tiles* const all = list == nullptr || count == 0 ? nullptr : TheTiles();

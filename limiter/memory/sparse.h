@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays that have what is mapped into them: each part that is mapped holds the memory of its
-// handle, released or not. Any thread.
+// Sparse arrays. Each mapped part holds its handle's memory, whether the handle was released or
+// not. Any thread.
 #pragma once
 
 #include <cstdint>
 
 namespace tessera::limiter {
 
-// Parts of one array that are mapped, one behind the other; null: none are.
+// A list of mapped parts of one array; null: none.
 struct Tile;
 
-// An array is about to go, and with it what is mapped: before the driver has it, which gives its
-// address to another thread at once.
+// Takes an array's parts before the driver destroys it: after that another thread may get its
+// address at once.
 Tile* TakeTiles(uint64_t array);
-// It went: its memory is free, if nobody else has it.
+// The array is gone: frees its memory, unless others hold it.
 void UncountTiles(Tile* tiles);
-// It did not go after all.
+// The array was not destroyed: puts the parts back.
 void PutTiles(Tile* tiles);
 
 }  // namespace tessera::limiter

@@ -10,7 +10,7 @@
 namespace tessera::limiter {
 namespace {
 
-// 57 bits are an address; the sort stands above them.
+// An address has 57 bits; the sort is above them.
 uint64_t Key(Sort sort, uint64_t key) {
   return (uint64_t{static_cast<uint8_t>(sort)} << 58) ^ key;
 }
@@ -23,7 +23,7 @@ uint64_t Mix(uint64_t key) {
 
 }  // namespace
 
-// Held for a few instructions: whoever finds it taken lets others run.
+// A spin lock, held for a few instructions: a thread that finds it taken yields.
 class Table::Guard {
  public:
   explicit Guard(Shard* shard) : shard_(*shard) {
@@ -53,7 +53,7 @@ Table::Entry* Table::Lookup(const Shard& shard, uint64_t key, uint64_t hash) {
   }
 }
 
-// At most half of the places are taken.
+// Keeps at least half of the places free.
 bool Table::MakeRoom(Shard* shard) {
   if (2 * (shard->count + size_t{1}) <= shard->size) return true;
   const size_t size = shard->size == 0 ? 64 : 2 * shard->size;
@@ -74,7 +74,7 @@ bool Table::MakeRoom(Shard* shard) {
   return true;
 }
 
-// Who was pushed behind it by it moves up, so that no search ends too early.
+// Moves up the entries that were displaced past the hole, so that no search ends too early.
 void Table::Erase(Shard* shard, Entry* entry) {
   const size_t mask = shard->size - 1;
   auto hole = static_cast<size_t>(entry - shard->entries);
@@ -177,7 +177,7 @@ bool Table::Mark(Sort sort, uint64_t key, uint64_t other) {
 }
 
 uint64_t* Table::Keys(Sort sort, size_t* count) {
-  // What is added meanwhile may not fit and is left out.
+  // Keys that are added meanwhile may not fit, and are left out.
   size_t room = 0;
   for (const Shard& shard : shards_) room += __atomic_load_n(&shard.count, __ATOMIC_RELAXED);
   *count = 0;
@@ -193,7 +193,7 @@ uint64_t* Table::Keys(Sort sort, size_t* count) {
       if (key != 0 && key >> 58 == static_cast<uint8_t>(sort)) keys[(*count)++] = Key(sort, key);
     }
   }
-  // The mapping's size is by the room.
+  // The caller unmaps the whole room.
   for (size_t i = *count; i < room; ++i) keys[i] = 0;
   *count = room;
   return keys;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process holds: by address or handle, how much of which device. Any thread; no lock is
-// held when a call returns. In memory of its own, which a forked child finds empty: a program's
-// allocator may be in any state when the driver is called.
+// This process's holdings, by address or handle. Any thread; no lock is held when a call returns.
+// The table lies in memory that a forked child finds empty. It uses no allocator, since the
+// program's may be in any state when the driver is called.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tessera::limiter {
 
-// What a key is of. Keys of different sorts never meet.
+// The sort of a key. Keys of different sorts never meet.
 enum class Sort : uint8_t {
   kLinear = 1,
   kHandle = 2,
@@ -20,48 +20,48 @@ enum class Sort : uint8_t {
   kGraph = 7,
   kModule = 8,
   kLibrary = 9,
-  kHeap = 10,            // what a context took beside its modules, by the context
-  kSparse = 11,          // an array that has what is mapped into it, by itself; without bytes
-  kGreen = 12,           // a green context, and its device
-  kGreenContext = 13,    // what it is among contexts, and the primary one
-  kKernel = 14,          // a kernel of a library, and the library; without bytes
+  kHeap = 10,            // a context's memory besides its modules, by the context
+  kSparse = 11,          // a sparse array; without bytes
+  kGreen = 12,           // a green context; `other`: its device
+  kGreenContext = 13,    // its CUcontext; `other`: the primary context
+  kKernel = 14,          // a library's kernel; `other`: the library; without bytes
   kKernelWithCode = 15,  // by handle, or handle and context (launched_code.h); without bytes
-  kGraphOn = 16,   // what a graph takes of device 0; the sorts behind it are of the next devices
-  kOpened = 32,    // of another process, by its address: `bytes` counted here, `other` for others
-  kExternal = 33,  // of another interface, and its context
-  kGraphPlaces = 34,  // where a graph's kernels run (graph_places.h); without bytes
+  kGraphOn = 16,         // a graph's memory on device 0; the next sorts: on the next devices
+  kOpened = 32,          // another process's memory: `bytes` counted here, `other` elsewhere
+  kExternal = 33,        // another interface's memory; `other`: its context
+  kGraphPlaces = 34,     // a graph's devices (graph_places.h); without bytes
 };
 
-// Of linear memory: the card had no room for it.
+// `other` of linear memory that is managed, because the card had no room.
 inline constexpr uint64_t kManaged = 1;
 
 struct Holding {
   uint64_t bytes = 0;
-  uint64_t other = 0;  // of a mapping its handle, of an array its context, and so on
+  uint64_t other = 0;  // a mapping's handle, an array's context, and so on
   int32_t device = -1;
-  uint32_t references = 0;  // of a handle: to itself
-  uint32_t mappings = 0;    // of a handle: of its memory; of linear memory: how often exported
-  uint32_t tag = 0;         // whoever tagged it last (contents.h), of a handle (virtual.cc)
+  uint32_t references = 0;  // to a handle
+  uint32_t mappings = 0;    // of a handle's memory; for linear memory: exports
+  uint32_t tag = 0;         // the last tag (contents.h); a handle's state (virtual.cc)
 };
 
 class Table {
  public:
-  // False: there is no memory for it, or the key is there already.
+  // False: no memory, or the key is there already.
   bool Add(Sort sort, uint64_t key, const Holding& holding);
   // False: it is not there.
   bool Take(Sort sort, uint64_t key, Holding* holding);
   bool Find(Sort sort, uint64_t key, Holding* holding);
-  // Adds to both counts, and to bytes. With no count left the holding is taken, and is *after.
-  // False: it is not there.
+  // Adds to both counts and to the bytes. A holding without counts is removed; it is in *after.
+  // False: not there.
   bool Count(Sort sort, uint64_t key, int references, int mappings, uint64_t bytes, Holding* after);
-  // Tags what is there now: what comes to the same key later is something else.
+  // Tags the present holding: a later one of the same key has another tag.
   void Tag(Sort sort, uint64_t key, uint32_t tag);
-  // False: it is not there, or does not have this tag.
+  // False: not there, or another tag.
   bool TakeTagged(Sort sort, uint64_t key, uint32_t tag, Holding* holding);
-  // Writes its `other`. False: it is not there.
+  // Sets `other`. False: not there.
   bool Mark(Sort sort, uint64_t key, uint64_t other);
-  // A copy of all keys of a sort, with zeros behind them; kKeySize * *count bytes, the caller
-  // unmaps them. Null: there are none, or no memory.
+  // A copy of all keys of a sort, followed by zeros. The caller unmaps kKeySize * *count bytes.
+  // Null: none, or no memory.
   uint64_t* Keys(Sort sort, size_t* count);
   static constexpr size_t kKeySize = sizeof(uint64_t);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory: the bytes belong to the handle, and are free when neither a handle nor a mapping
-// is left. A handle may be released while its memory stays mapped. What was exported others may
-// have then; what was imported is counted for who made it, else here as far as it is mapped.
+// Virtual memory. The bytes belong to the handle, and are free when neither handle nor mapping is
+// left. A handle may be released while its memory stays mapped. Exported memory may then be held by
+// others. Imported memory is counted for its maker, otherwise here as far as it is mapped.
 #include "limiter/memory/virtual.h"
 
 #include "limiter/accounting/cancel.h"
@@ -14,10 +14,10 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
-// The tags of handles. Of one that was imported `bytes` are counted here, and `other` for others.
+// The tags of handles. An imported handle has `bytes` counted here, and `other` counted for others.
 constexpr uint32_t kOwn = 0, kExported = 1, kImported = 2;
 
-// Some handle has such a tag. It stays so.
+// Set once a handle was exported or imported; never cleared.
 constinit std::atomic<bool> any_is_passed{false};
 
 int PlaceOf(const CUmemAllocationProp* wanted) {
@@ -33,8 +33,8 @@ void FreeIfUnused(const Holding& after, const MemoryRelease& parting) {
   }
 }
 
-// A handle's number may come again while what it stood for is still mapped: then both are held
-// until nothing of either is.
+// A handle's number may be used again while the former memory is still mapped. Both are then held
+// until neither is in use.
 bool RememberHandle(CUmemGenericAllocationHandle handle, int place, uint64_t bytes) {
   Table* const table = TheTable();
   if (table == nullptr) return false;
@@ -43,15 +43,15 @@ bool RememberHandle(CUmemGenericAllocationHandle handle, int place, uint64_t byt
          table->Add(Sort::kHandle, handle, {.bytes = bytes, .device = place, .references = 1});
 }
 
-// Held while the driver is asked for a handle to what is mapped and that is counted: what is
-// unmapped meanwhile is uncounted after it. Null: there is no memory.
+// Held while the driver makes a handle for mapped memory and the handle is counted. An unmap at
+// that moment is uncounted after it, so the last count is not removed in between. Null: no memory.
 Mutex* Retaining() {
   static constinit ProcessMemory<Mutex> retaining;
   return retaining.Get();
 }
 
-// True: it is known. What was counted so that the call may be made, is counted back by the
-// opposite.
+// True: the handle is known. The opposite call undoes a count that was made for a failed driver
+// call.
 bool CountHandle(CUmemGenericAllocationHandle handle, int references, int mappings, uint64_t bytes,
                  Holding* after) {
   Table* const table = TheTable();
@@ -90,7 +90,7 @@ uint32_t TagOf(CUmemGenericAllocationHandle handle, int* place) {
   return holding.tag;
 }
 
-// The place of what is mapped there and was exported or imported; -1: nothing is.
+// The place of a shared mapping in this range; -1: none.
 int PlaceOfPassed(CUdeviceptr address, size_t bytes) {
   if (!any_is_passed.load(std::memory_order_acquire)) return -1;
   Table* const table = TheTable();
@@ -155,7 +155,7 @@ CUresult Create(CUmemGenericAllocationHandle* out, size_t bytes, const CUmemAllo
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle* answer, size_t bytes,
                      const CUmemAllocationProp* wanted, unsigned long long flags) {
-  // The driver is to read what was read here.
+  // The driver gets the copy that was read here.
   const CUmemAllocationProp own = wanted != nullptr ? *wanted : CUmemAllocationProp{};
   return Answered(answer, [&](CUmemGenericAllocationHandle* out) {
     return Create(out, bytes, wanted != nullptr ? &own : nullptr, flags);
@@ -163,7 +163,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* answer, size_t bytes,
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
-  // As if it were mapped: who maps it before the driver has it finds it known.
+  // Held like a mapping during the call: a thread that maps it before the driver releases it still
+  // finds it known.
   Holding after;
   const bool known = CountHandle(handle, -1, 1, 0, &after);
   const bool is_last = known && after.references == 0 && after.mappings == 1;
@@ -203,8 +204,8 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   const CUresult result = TheDriver().cuMemUnmap(address, bytes);
   Table* const table = TheTable();
   if (result != CUDA_SUCCESS || table == nullptr) return result;
-  // Several mappings may lie side by side, and others between them that are not known. First those
-  // are taken that are this process's alone, which are not to be measured with the others.
+  // The range may have several mappings, and unknown ones in between. Mappings of this process
+  // alone come first: the measurement of the shared ones must not include them.
   for (int turn = parting.place() < 0 ? 1 : 0; turn < 2; ++turn) {
     for (uint64_t at = 0; at < bytes;) {
       Holding mapping{.bytes = kChunk};

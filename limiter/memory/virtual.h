@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of physical memory, for whatever it is mapped into. Any thread.
+// Handles of physical memory, for everything into which it is mapped. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace tessera::limiter {
 
-// Once for each place where memory is mapped, before the driver is asked: a release at the same
-// time does not take the last count away then. False: it is not counted here, nor to be unmapped.
+// Counts one mapping before the driver is called: so a release at the same moment does not remove
+// the last count. False: unknown handle; do not uncount it.
 bool CountMapping(CUmemGenericAllocationHandle handle);
-// So many bytes of a place were past the limit; 0: none were.
+// Bytes of a place that were past the limit; 0: none.
 struct LimitExcess {
   int place = -1;
   uint64_t bytes = 0;
 };
-// Of what was imported these first bytes are used here, and counted, unless somebody of the
-// container has them counted. What is lacking is the caller's to say, once it holds no lock.
+// Counts the first bytes of an imported handle, unless another process of the container is charged
+// for them. The caller reports an excess once it holds no lock.
 LimitExcess CountImported(CUmemGenericAllocationHandle handle, uint64_t bytes);
 bool IsImported(CUmemGenericAllocationHandle handle);
-// The bytes are free with the last one, if the handle was released.
+// Uncounts one mapping. The bytes are free with the last one, if the handle was released.
 void UncountMapping(CUmemGenericAllocationHandle handle);
 
 }  // namespace tessera::limiter

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much less is free of a device than a moment ago: the only measure of what the driver takes
-// and does not tell. What the container counted meanwhile is left out; what its neighbours took is
-// not known, so it is asked for around single calls alone.
+// The change of a device's free memory during a call: the only measure of memory whose size the
+// driver does not report. Memory that the container counted meanwhile is subtracted. Neighbours'
+// changes are not known, so a watch covers only single calls. One thread.
 #pragma once
 
 #include "limiter/accounting/accounting.h"
@@ -12,7 +12,7 @@ namespace tessera::limiter {
 
 class Watch {
  public:
-  // Sees nothing where the device's context is not current.
+  // Blind if the device's context is not current.
   explicit Watch(CUdevice device)
       : device_(device),
         place_(PlaceOfDevice(device)),
@@ -20,11 +20,11 @@ class Watch {
         used_(UsedByTheLiving()) {}
 
   bool is_blind() const { return free_ == 0; }
-  // Bytes since then; 0: none, or nobody knows.
+  // Bytes since the construction; 0: none, or not known.
   uint64_t Taken() const { return Difference(1); }
   uint64_t Given() const { return Difference(-1); }
-  // A process of the container died: what was its memory may have come to be free meanwhile, and
-  // more was taken than is seen. After Taken() or Given().
+  // True if a process of the container died. Its memory may have come free meanwhile, so that less
+  // was seen than was taken. After Taken() or Given().
   bool is_disturbed() const { return ReapedAt() + kGivenBackAfter > begun_; }
 
  private:

@@ -6,7 +6,7 @@
 namespace tessera::limiter {
 namespace {
 
-constexpr uint64_t kAhead = 1'000'000'000;  // ns; a clock so far ahead is that of another boot
+constexpr uint64_t kAhead = 1'000'000'000;  // ns; a time so far ahead is from another boot
 
 struct Bucket {
   int64_t left;
@@ -14,13 +14,13 @@ struct Bucket {
   uint64_t mark;
 };
 
-// Who waits for another's long kernel before its own saves up what it would have had meanwhile.
+// A container that waits for another one's long kernel saves up its share of that time.
 int64_t MostSaved(int64_t cost) {
   if (cost <= kBurst) return kBurst;
   return cost < kLongBurst ? cost : kLongBurst;
 }
 
-// As it is now; `most`: that may be saved up.
+// The bucket at `now`; `most`: the ns that may be saved up.
 Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent, int64_t most) {
   Bucket bucket{LeftIn(word), word.high, MarkIn(word)};
   if (bucket.left > most) bucket.left = most;
@@ -31,14 +31,14 @@ Bucket Filled(const TotalWord& word, uint64_t now, uint32_t percent, int64_t mos
   }
   const uint64_t passed = now - bucket.filled_at;
   const auto to_full = static_cast<uint64_t>(most - bucket.left);
-  // Without an overflow: even one percent fills it in a hundred times as long.
+  // Avoids an overflow: even at one percent the bucket is full after a hundred times as long.
   const uint64_t gained = passed / 100 < to_full ? passed * percent / 100 : to_full;
   bucket.left += static_cast<int64_t>(gained < to_full ? gained : to_full);
   bucket.filled_at = now;
   return bucket;
 }
 
-// What is taken may come from the region, and so be any number.
+// `taken` may come from the region, and so be any number.
 int64_t LeftAfter(int64_t left, int64_t taken) {
   int64_t rest = 0;
   if (__builtin_sub_overflow(left, taken, &rest)) rest = taken > 0 ? -kMostOwed : kMostOwed;
@@ -61,12 +61,13 @@ uint64_t Take(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_
     const TotalWord seen = Read(accounting->bucket);
     Bucket bucket = Filled(seen, now, percent, MostSaved(cost) + saved);
     if (bucket.left < 0) {
-      // Of another boot: it is to fill from now on.
+      // The time was of another boot: the bucket fills from now on.
       if (bucket.filled_at < seen.high && !Swap(accounting, seen, bucket)) continue;
       return static_cast<uint64_t>(-bucket.left) * 100 / percent + 1;
     }
     bucket.left = LeftAfter(bucket.left, cost);
     if (!Swap(accounting, seen, bucket)) continue;
+    // A kill before this step loses only the addition to `used`.
     __atomic_fetch_add(&accounting->used, static_cast<uint64_t>(cost), __ATOMIC_RELAXED);
     return 0;
   }
@@ -98,7 +99,7 @@ uint64_t NewlyBusy(TimeAccounting* accounting, uint64_t now, uint64_t start, uin
   if (end > now) end = now;
   uint64_t seen = __atomic_load_n(&accounting->busy_end, __ATOMIC_RELAXED);
   for (;;) {
-    // Nobody can have measured what is yet to come: it is of another boot.
+    // A time in the future was written by another boot.
     const uint64_t charged = seen > now + kAhead ? 0 : seen;
     const uint64_t from = start > charged ? start : charged;
     if (end <= from) return 0;

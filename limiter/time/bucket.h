@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's share of a device's time: a bucket of ns that fills as time goes by and that what
-// runs is taken from. In the region, for all processes; any thread. One compare-and-swap each: a
-// process that is killed leaves nothing half done, and nobody waits for another.
+// A container's share of a device's time: a bucket of ns, in the region. Time fills it, and
+// launches take from it. All processes of the container use it, any thread. Each change is one
+// compare-and-swap, so a killed process leaves no partial change and no process waits for another.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace tessera::limiter {
 
-// The bucket's lower word: what is left, and above it a mark that takings pass on.
+// The bucket's lower word: the ns left, and above them the mark of the last flight that was
+// charged. Take() and Correct() keep the mark.
 inline constexpr int kLeftBits = 40;
 inline int64_t LeftIn(const TotalWord& bucket) {
   return static_cast<int64_t>(bucket.low << (64 - kLeftBits)) >> (64 - kLeftBits);
@@ -19,32 +20,33 @@ inline uint64_t MarkIn(const TotalWord& bucket) {
   return bucket.low >> kLeftBits;
 }
 
-// The most that is saved up: ns; and for a launch that takes more that, but no more than
+// ns. The most that the bucket saves up. For a launch of a higher cost it saves that cost, up to
 // kLongBurst.
 inline constexpr int64_t kBurst = 15'000'000;
 inline constexpr int64_t kLongBurst = 100'000'000;
-// More is forgotten; ns.
+// ns. Debt beyond it is dropped.
 inline constexpr int64_t kMostOwed = 500'000'000'000;
 static_assert(kMostOwed < int64_t{1} << (kLeftBits - 1));
 
-// Takes `cost` if nothing is owed, and counts it as used; it may be more than there is, and is then
-// owed. Else the ns until nothing is. `now`: of the monotonic clock; percent: 1 to 99; `saved`: so
-// much more may be saved up.
+// Takes `cost` if nothing is owed, counts it as used, and returns 0. The cost may exceed the
+// bucket; the rest is then owed. If something is owed, takes nothing and returns the ns until the
+// debt is gone. `now`: monotonic clock; percent: 1 to 99; `saved`: ns that may be saved up in
+// addition.
 uint64_t Take(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_t cost,
               int64_t saved = 0);
 
-// What ran cost so much more than `cost`, which was taken, or less.
+// Corrects a former taking: the run cost `more` than the `cost` that was taken, or less if
+// negative.
 void Correct(TimeAccounting* accounting, uint64_t now, uint32_t percent, int64_t more,
              int64_t cost = 0, int64_t saved = 0);
 
-// As Correct(), of what began at `since`, and the mark of it is left: both, or neither. False: the
-// bucket is not as it was seen any more.
+// Correct() for a flight that began at `since`. Charge and mark go into the bucket in one exchange,
+// so a kill leaves both or neither. False: the bucket has changed since `seen`.
 bool CorrectOnce(TimeAccounting* accounting, const TotalWord& seen, uint64_t since,
                  uint32_t percent, int64_t more, uint64_t mark);
 
-// ns of an interval in which the device was busy, without those that another one had already: what
-// runs at the same time, or waits for the other, is charged once. The interval is of the monotonic
-// clock and lies before `now`.
+// ns of a busy interval that are not charged yet. Work that runs at the same time, or waits for
+// other work, is charged once. The interval is on the monotonic clock and lies before `now`.
 uint64_t NewlyBusy(TimeAccounting* accounting, uint64_t now, uint64_t start, uint64_t end);
 
 }  // namespace tessera::limiter

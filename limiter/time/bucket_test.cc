@@ -56,7 +56,7 @@ TEST(BucketTest, WhoWasHeldMaySaveUpMore) {
   EXPECT_EQ(accounting.bucket.low, static_cast<uint64_t>(kBurst + 38 * kMillisecond));
 }
 
-// As at a measure of it, before the next one is launched.
+// As when it is measured, before the next one is launched.
 TEST(BucketTest, WhatIsSavedUpForALongLaunchIsLeftWhereItIsCorrected) {
   TimeAccounting accounting{};
   ASSERT_EQ(Take(&accounting, kStart, 50, 50 * kMillisecond), 0u);

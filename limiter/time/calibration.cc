@@ -4,8 +4,8 @@
 namespace tessera::limiter {
 namespace {
 
-// Of short kernels so much is launched, by what they take beside others, and half of it measured,
-// which evens out.
+// ns of short kernels, at their cost in company, that may be launched in one moment. Half of it
+// must be measured, so that their mean is steady.
 constexpr uint64_t kEnough = 20'000'000;  // ns
 
 struct Moment {
@@ -63,6 +63,7 @@ bool Calibrator::MayPass(const Cost& cost, bool is_to_be_calibrated, uint64_t no
            passed_.fetch_add(takes, std::memory_order_relaxed) < kEnough;
   }
   if (!is_to_be_calibrated || takes > moment.until - now) return false;
+  // Processes race for the moment; the exchange gives it to one of them.
   uint64_t taken = __atomic_load_n(&accounting->taken, __ATOMIC_RELAXED);
   if (taken == moment.from ||
       !__atomic_compare_exchange_n(&accounting->taken, &taken, moment.from, false, __ATOMIC_RELAXED,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel that takes long costs, where other containers are always busy. On a card whose
-// processes take turns each of its runs takes longer by as much as they had, and none tells of
-// that. So one is measured now and then while nothing else runs: launches ask for it in the region,
-// and the agent, which holds all containers of the device for that moment, answers there
+// The cost of a long kernel where other containers are always busy. If processes of a card get time
+// slices, each run also takes the slices of the others, and no run shows how much. So one run is
+// measured now and then while the device runs nothing else. A launch asks for it in the region. The
+// agent holds all containers of the device for a moment, and answers there
 // (fraction/calibrations.h). Any thread.
 #pragma once
 
@@ -15,30 +15,31 @@
 
 namespace tessera::limiter {
 
-// How long this container's launches are to wait yet for a run to be measured; ns.
+// ns for which this container's launches must still wait, while a run is measured.
 uint64_t HeldFor(const CalibrationAccounting& accounting, uint64_t now);
-// What may be saved up beside what else may, for the container was held lately; ns.
+// ns that the bucket may save up in addition, because the container was held lately.
 int64_t SavedWhileHeld(const CalibrationAccounting& accounting, uint64_t now, uint32_t percent);
 
-// Says that a launch came of a kernel that is to be calibrated.
+// Asks for a calibration of the kernel that is about to be launched.
 void WantCalibration(const Cost& cost, uint64_t now, CalibrationAccounting* accounting);
 
-// Learns from a run that was measured while nothing else ran, if it was. `busy`: of the process.
+// Learns from a measured run if nothing else ran. `busy`: ns for which this process kept the device
+// busy.
 bool Calibrate(const Measurement& measured, uint64_t busy, uint64_t now,
                CalibrationAccounting* accounting);
 
-// A process's own; good when it is all zeros.
+// A process's own; valid when it is all zeros. Any thread.
 class Calibrator {
  public:
-  // Whether a launch may run though others are held, and something is owed. One that is to be
-  // calibrated, and comes to its end in the moment, takes it for its process. Of short kernels more
-  // may be launched at its beginning, as far as they fill it.
+  // True if a launch may run although others are held and time is owed. A launch to be calibrated
+  // that ends within the moment takes the moment for its process. If the kernel is short, more
+  // launches of it may follow at the beginning of the moment.
   bool MayPass(const Cost& cost, bool is_to_be_calibrated, uint64_t now,
                CalibrationAccounting* accounting);
 
  private:
-  std::atomic<uint64_t> taken_;   // the last moment that it took
-  std::atomic<uint64_t> passed_;  // ns of what was launched in it
+  std::atomic<uint64_t> taken_;   // begin of the last moment that it took
+  std::atomic<uint64_t> passed_;  // ns of the launches in it
 };
 
 }  // namespace tessera::limiter

@@ -10,7 +10,7 @@ namespace {
 
 class CalibrationTest : public testing::Test {
  protected:
-  // A kernel that takes turns with a neighbour's, in 100 ms each time.
+  // A kernel that shares time slices with a neighbour's, 100 ms each time.
   CalibrationTest() { Run(); }
   void Run() { cost_.Learn(100 * kMs, 100 * kMs, Company::kNeighbours); }
   void Say(uint64_t from, uint64_t until) {

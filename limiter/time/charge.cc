@@ -6,9 +6,9 @@
 namespace tessera::limiter {
 namespace {
 
-// A run was measured that stands for others: so much more or less than was taken for it, they took
-// as well. Where this is not so, other runs make up for it. More than that is no mistake; and that
-// a program was held up between two calls is not what the others took.
+// A measured run stands for others, which cost as much more or less than was taken for them. Other
+// samples make up for errors. A larger difference is a mistake. A pause of the program between two
+// calls is not part of the other runs.
 int64_t ForOthers(const Measurement& measured, uint64_t busy) {
   constexpr int64_t kMost = 2'000'000'000;  // ns
   int64_t more = static_cast<int64_t>(busy) - measured.taken;
@@ -25,11 +25,10 @@ bool IsShort(const Measurement& measured) {
   return (known != 0 && known < kLongIfShared) || measured.end - measured.start < kLongIfShared;
 }
 
-// Where all that takes long is measured, by all processes, each moment in which the device was busy
-// is charged once, to whoever tells of it first. Runs too short for that may have waited for one of
-// another process unseen: they are charged what such a run takes alone. Who waits for a sibling
-// cannot be told from who waits for a neighbour, so that only without those it is known who must
-// have had what is not charged.
+// With siblings, every long run is measured by every process. Each busy moment is charged once, to
+// the process that reports it first. Short runs may have waited, unseen, for another process's run;
+// they are charged their cost alone. A wait for a sibling looks like a wait for a neighbour. So
+// uncharged time can be attributed to siblings only if there are no neighbours.
 int64_t AmongSiblings(const Measurement& measured, Company company, uint64_t busy, uint64_t own,
                       ContainerProcesses* processes, const TimeAccounting& accounting) {
   Cost* const cost = measured.cost;
@@ -42,9 +41,9 @@ int64_t AmongSiblings(const Measurement& measured, Company company, uint64_t bus
          ForOthers(measured, charged);
 }
 
-// Alone in the container, or where there may be other ones. Without the agent siblings are taken
-// for neighbours: what is not charged to who waited is charged to whom it waited for, if that is a
-// sibling.
+// For a process alone in its container, or with neighbours on the device. Without the agent,
+// siblings are treated as neighbours: time not charged to the waiting process is charged to the
+// sibling that it waited for.
 int64_t Charged(const Measurement& measured, Company company, bool is_shared, View* view,
                 const ChargeAccounting& accounting, uint64_t now) {
   Cost* const cost = measured.cost;
@@ -57,7 +56,7 @@ int64_t Charged(const Measurement& measured, Company company, bool is_shared, Vi
     return AmongSiblings(measured, company, newly, own, &view->processes, *accounting.times);
   }
   const uint64_t busy = is_shared ? newly : own;
-  // What it took then is nothing of what such runs take beside others.
+  // A calibrated run says nothing about runs in company.
   if (!Calibrate(measured, own, now, accounting.calibration)) {
     cost->Learn(measured.end - measured.start, busy, company);
   }

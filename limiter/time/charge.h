@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run that was measured is charged. Other processes of the container may have had the device
-// meanwhile, and other containers; what is not charged for that has to be what they had.
+// The charge for a measured run. Other processes of the container, or other containers, may have
+// had the device during it. Time that is not charged for that reason must match what they had.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 
 namespace tessera::limiter {
 
-// All that take longer are measured, where there are other processes in the container.
+// ns. If the container has other processes, every longer run is measured.
 inline constexpr uint64_t kLongIfShared = 50'000;  // ns
 
-// A process's own view of a device; good when it is all zeros. All but siblings.NoteOwn() is one
-// thread's at a time.
+// A process's view of a device; valid when it is all zeros. One thread at a time, except
+// processes.NoteOwn().
 struct View {
   Neighbours neighbours;
   ContainerProcesses processes;
   OwnBusy busy;
 };
 
-// Of a device in the region.
+// A device's words in the region.
 struct ChargeAccounting {
   TimeAccounting* times;
   CalibrationAccounting* calibration;
 };
 
-// ns, and the run is learned from. `is_shared`: there are other processes.
+// The charge in ns; also learns from the run. `is_shared`: the container has other processes.
 int64_t ChargeOf(const Measurement& measured, bool is_shared, View* view,
                  const ChargeAccounting& accounting, uint64_t now);
 

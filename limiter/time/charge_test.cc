@@ -11,7 +11,7 @@ namespace {
 
 class ChargeTest : public testing::Test {
  protected:
-  // The agent has said for a while that no other container has the device.
+  // The agent has reported for a while that no other container uses the device.
   ChargeTest() {
     accounting_.others = 1;
     Tell();
@@ -20,7 +20,7 @@ class ChargeTest : public testing::Test {
     Tell();
   }
   void Tell() { accounting_.others_at = now_; }
-  // As the meter does it.
+  // Like the meter.
   int64_t Charge(View* view, Cost* cost, uint64_t start, uint64_t end, int64_t taken = 0,
                  uint32_t stands_for = 1, bool is_shared = true) {
     const Measurement measured{cost, 0, {stands_for, stands_for}, taken, start, end, 0};
@@ -63,7 +63,7 @@ TEST_F(ChargeTest, WhoWaitsForASiblingIsNotChargedForIt) {
   EXPECT_NEAR(static_cast<double>(own), 1e9, 1e7);
 }
 
-// Without the agent, one of every three runs has a neighbour's before it.
+// Without the agent, one of every three runs waits for a neighbour's.
 TEST_F(ChargeTest, WhoHasASiblingAndWaitsForANeighbourIsNotChargedForIt) {
   accounting_.others_at = 0;
   int64_t own = 0;

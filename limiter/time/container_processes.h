@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other processes of the container, on one device. A short kernel that was measured may have waited
-// for one of theirs that was not, and so is charged what it takes alone; what is not charged has to
-// be what they were charged, or is charged after all. A process's own; good when it is all zeros.
+// The other processes of the container, on one device. A measured short kernel may have waited for
+// an unmeasured one of theirs, so it is charged its cost alone. The uncharged time must match what
+// they were charged; the rest is charged after all. A process's own; valid when it is all zeros.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,17 @@ namespace tessera::limiter {
 
 class ContainerProcesses {
  public:
-  // This process was charged so much more, or less. Any thread.
+  // This process was charged `ns` more, or less if negative. Any thread.
   void NoteOwn(int64_t ns) { own_.fetch_add(ns, std::memory_order_relaxed); }
 
-  // What is to be charged of what was not. One thread at a time.
+  // Adds uncharged time; returns the part of it that must be charged. One thread at a time.
   uint64_t Unexplained(const TimeAccounting& accounting, uint64_t ns) {
     const uint64_t used = __atomic_load_n(&accounting.used, __ATOMIC_RELAXED);
     const int64_t had = static_cast<int64_t>(used) - own_.load(std::memory_order_relaxed);
     if (!has_looked_) had_ = had;
     has_looked_ = true;
     waited_ += ns;
-    // What they are given back counts once they were charged more again.
+    // A refund to them counts only once their charge has risen above the old mark.
     if (had > had_) {
       const auto more = static_cast<uint64_t>(had) - static_cast<uint64_t>(had_);
       waited_ -= more < waited_ ? more : waited_;

@@ -8,19 +8,19 @@ namespace tessera::limiter {
 
 namespace {
 
-constexpr uint32_t kMemory = 16;  // runs that a mean is of
-constexpr uint32_t kMany = 256;   // of which some were alone
-// So many runs and twice as many are looked back for the shortest: one of ten that did not wait is
-// among them.
+constexpr uint32_t kMemory = 16;  // runs in a mean
+constexpr uint32_t kMany = 256;   // runs, some of which were alone
+// The shortest run is that of the last one or two periods. If one run in ten did not wait, a period
+// has one.
 constexpr uint32_t kPeriod = 64;
-// Shorter runs tell by themselves what they take alone: a turn of the card has many of them, and
-// those that are first in line hardly wait.
+// Shorter runs show by themselves what they take alone: a time slice has many of them, and the
+// first ones hardly wait.
 constexpr uint64_t kCalibrated = 1'000'000;  // ns
-// How long what was calibrated is good for, and twice as long each time that it is as before.
+// How long a calibration is valid. It doubles each time the result is the same.
 constexpr uint64_t kGoodFor = 5'000'000'000;  // ns
 constexpr uint32_t kMostSteady = 5;
 
-// By a part of it at most.
+// True if the difference is at most b / part.
 bool IsNear(uint64_t a, uint64_t b, uint64_t part) {
   return (a > b ? a - b : b - a) <= b / part;
 }
@@ -57,10 +57,10 @@ void Cost::LearnShortest(uint64_t ns) {
   if (is_over || shortest == 0 || ns < shortest) Store(ns, &shortest_);
 }
 
-// Of what hardly waited. Runs that differ by chance are spread evenly: a fifth of the near ones are
-// close, and a twelfth of those the same as the shortest. Where there are many more, runs take the
-// same alone, and longer ones waited: so few may be left that did not wait at all that only those
-// that took the same tell of it.
+// The mean of the runs that hardly waited. If runs differ by chance, they are spread evenly: a
+// fifth of the near ones are close, and a twelfth of those are the same as the shortest. A much
+// larger part shows that runs take the same time alone and the longer ones waited. Perhaps few did
+// not wait at all, so then only the runs of the same time count.
 uint64_t Cost::LearnAlone(uint64_t ns, uint32_t runs) {
   constexpr uint64_t kAll = 1 << 20;
   const uint32_t weight = runs < kMemory ? runs : kMemory;
@@ -80,7 +80,7 @@ uint64_t Cost::LearnAlone(uint64_t ns, uint32_t runs) {
     if (Load(means_[i]) == 0 || Load(means_[i]) > most) Store(shortest, &means_[i]);
     if (Load(shares_[i]) == 0) Store(kAll / kOf[i].evenly, &shares_[i]);
     if (ns <= most) Move(ns, weight, &means_[i]);
-    // What is much shorter than all before is like none of them.
+    // A run that is much shorter than all before belongs to none of them.
     const bool is_like = ns <= most && ns + known / kOf[i].longer >= known;
     if (ns <= farther) Move(is_like ? kAll : 0, slowly, &shares_[i]);
     if (i == kNear || Load(shares_[i]) > kAll / kOf[i].many) alone = Load(means_[i]);
@@ -89,7 +89,7 @@ uint64_t Cost::LearnAlone(uint64_t ns, uint32_t runs) {
   return alone;
 }
 
-// The mean of the first, then a moving one, which follows what the program does.
+// A plain mean at first, then a moving one, which follows changes of the program.
 void Cost::Learn(uint64_t took, uint64_t busy, Company company) {
   const uint32_t measured = measured_.load(std::memory_order_relaxed);
   const uint32_t runs = measured < kMany ? measured + 1 : kMany;
@@ -115,7 +115,7 @@ bool Cost::Calibrate(uint64_t ns, uint64_t now) {
   const uint64_t before = Load(calibrated_);
   const bool is_same = before != 0 && IsNear(ns, before, 8);
   const uint32_t steady = steady_.load(std::memory_order_relaxed);
-  // Several of one moment are one.
+  // Several runs in one moment count once.
   if (!is_same) {
     steady_.store(0, std::memory_order_relaxed);
   } else if (now - Load(calibrated_at_) >= kGoodFor && steady < kMostSteady) {

@@ -8,15 +8,16 @@ namespace tessera::limiter {
 namespace {
 
 constexpr unsigned kNonBlocking = 1;  // of a stream
-// So old, and times since the base are too coarse: a float of milliseconds.
+// ns. Times since an older base are too coarse: the driver reports milliseconds as a float.
 constexpr uint64_t kOldBase = 4'000'000'000;  // ns
 
 struct Moment {
   uint64_t time;   // 0: not known
-  uint64_t error;  // by so many ns it may be another
+  uint64_t error;  // ns
 };
 
-// Records an event, and finds when that was.
+// Records an event and finds its time: between the clock before the call and after the event was
+// seen done.
 Moment RecordNow(CUevent event, CUstream stream) {
   constexpr uint64_t kClose = 1'000;  // ns; good enough
   constexpr uint64_t kFar = 25'000;   // of no use
@@ -54,7 +55,7 @@ DeviceClock::Base* DeviceClock::BaseOf(CUcontext context) {
   return nullptr;
 }
 
-// Without one it is not known how measured times lie to each other.
+// Without a base, measured times of a context cannot be ordered.
 void DeviceClock::Renew(CUcontext context) {
   Base* base = BaseOf(context);
   if (base == nullptr) base = BaseOf(nullptr);

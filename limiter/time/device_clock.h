@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a device's time is on the monotonic clock, by an event of a known moment for each context.
-// One thread at a time; good when it is all zeros. Driver calls are made in the context that is
-// current.
+// Places a device's time on the monotonic clock, by an event of known time in each context. One
+// thread at a time; valid when it is all zeros. Driver calls are made in the current context.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +9,14 @@
 
 namespace tessera::limiter {
 
-// ns from one event to another. False: it is not known, as without a current context.
+// ns from one event to another. False: not known, e.g. without a current context.
 bool Elapsed(CUevent from, CUevent to, int64_t* ns);
 
 class DeviceClock {
  public:
-  // For the context, which is current: looks anew where that was long ago.
+  // Renews the base of the current context if it is old.
   void Renew(CUcontext context);
-  // When an event of the context was, and by how much that may be another moment. False: it is not
-  // known.
+  // Time of an event of the context, and its error in ns. False: not known.
   bool TimeOf(CUcontext context, CUevent event, uint64_t* time, uint64_t* error);
   // The context has ended, and its events with it.
   void Forget(CUcontext context);

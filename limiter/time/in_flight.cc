@@ -8,12 +8,12 @@
 namespace tessera::limiter {
 namespace {
 
-// The slot and, of the flight, what tells it from the slot's others.
+// A mark: the slot, and bits of the flight's begin that tell it from the slot's other flights.
 constexpr int kSlotBits = 10;
 constexpr uint64_t kSinceMask = (uint64_t{1} << (64 - kLeftBits - kSlotBits)) - 1;
 static_assert(1 << kSlotBits == kMaxSlots);
 
-// Each failure means that somebody else succeeded, in accounting that is whole.
+// Each failed attempt means that another operation succeeded, in accounting that is intact.
 constexpr int kAttempts = 1 << 16;
 
 uint64_t MarkOf(uint32_t slot, uint64_t since) {
@@ -24,7 +24,8 @@ uint64_t SinceOf(const InFlight& in_flight) {
   return __atomic_load_n(&in_flight.since, __ATOMIC_ACQUIRE);
 }
 
-// Ends the flight that a bucket says was charged, if who charged it did not come to that.
+// Ends the flight that the bucket's mark names as charged. Its charger may have been killed between
+// the charge and this step; then the next one ends it, and never charges it again.
 void Complete(Region* region, int place, const TotalWord& bucket) {
   const auto slot = static_cast<uint32_t>(MarkIn(bucket) % kMaxSlots);
   uint64_t* const since = &region->accounting.in_flight[slot][place].since;
@@ -38,7 +39,7 @@ uint32_t PercentOf(const Region& region, int place) {
   return percent == 0 || percent > 100 ? 100 : static_cast<uint32_t>(percent);
 }
 
-// What it cost more than was taken for it.
+// The ns that it cost beyond those taken for it.
 int64_t MoreOf(const InFlight& in_flight, uint64_t since, uint64_t busy_end, uint64_t now) {
   const uint64_t from = busy_end > since && busy_end <= now ? busy_end : since;
   int64_t taken = __atomic_load_n(&in_flight.taken, __ATOMIC_RELAXED);
@@ -48,8 +49,8 @@ int64_t MoreOf(const InFlight& in_flight, uint64_t since, uint64_t busy_end, uin
   return more < kMostAtEnd ? more : kMostAtEnd;
 }
 
-// Of all that is in flight: then everything until now is charged. What began before it is charged
-// when that is measured, or at its end, from there on.
+// True for the oldest flight of the device: then all time until now is charged. An older flight is
+// charged from there on, when it is measured or at its end.
 bool IsFirst(const Accounting& accounting, int place, uint64_t since) {
   const uint32_t used = __atomic_load_n(&accounting.slots_used, __ATOMIC_RELAXED);
   for (uint32_t slot = 0; slot < used && slot < kMaxSlots; ++slot) {
@@ -59,7 +60,7 @@ bool IsFirst(const Accounting& accounting, int place, uint64_t since) {
   return true;
 }
 
-// From what was seen; one that is later already stays.
+// Raises a word from `seen`; a later value stays.
 void RaiseTo(uint64_t* word, uint64_t seen, uint64_t value) {
   while (seen < value && !__atomic_compare_exchange_n(word, &seen, value, false, __ATOMIC_RELAXED,
                                                       __ATOMIC_RELAXED)) {
@@ -76,7 +77,7 @@ void ChargeEnd(Region* region, uint32_t slot, int place, uint64_t now, uint64_t 
     Complete(region, place, seen);
     const uint64_t since = SinceOf(*in_flight);
     if (since == 0 || since < began) break;
-    if (since > now) break;  // what is yet to begin is of another boot
+    if (since > now) break;  // a begin in the future is of another boot
     const uint64_t busy_end = __atomic_load_n(&accounting->busy_end, __ATOMIC_RELAXED);
     const int64_t more = MoreOf(*in_flight, since, busy_end, now);
     const uint32_t percent = PercentOf(*region, place);
@@ -107,7 +108,9 @@ void OwnInFlight::NoteUnmeasured(StreamId stream, InFlight* shown) {
   BeginInFlight(shown);
 }
 
-// Who launches meanwhile either sees that there is no tail, or is counted here.
+// Races with NoteUnmeasured(), which raises the count before it reads the tail. Here the tail is
+// cleared before the count is read again. So either the launch sees no tail, or its count is seen
+// here and the tail is restored.
 void OwnInFlight::EndTail(StreamId tail, uint64_t launches) {
   if (tail == 0 || launches != tail_count_.load()) return;
   if (!tail_.compare_exchange_strong(tail, 0)) return;
@@ -116,7 +119,7 @@ void OwnInFlight::EndTail(StreamId tail, uint64_t launches) {
 
 OwnInFlight::Point OwnInFlight::NoteMeasured(InFlight* shown) {
   measured_.fetch_add(1);
-  // What comes behind it is not known to be done when it is.
+  // The tail behind this launch is not known to be done when the launch is.
   noted_.store(0, std::memory_order_relaxed);
   BeginInFlight(shown);
   return CurrentPoint();
@@ -134,7 +137,9 @@ void OwnInFlight::EndWait(StreamId stream, const Point& began, InFlight* shown) 
   EndIfDone(began, shown);
 }
 
-// Who launches meanwhile either sees that there is no flight, or is seen here.
+// Races with launches, which raise measured_ or set tail_ before they read `since`. Here `since` is
+// cleared before both are read again. So either the launch begins a new flight, or it is seen here.
+// This needs sequential consistency.
 void OwnInFlight::EndIfDone(const Point& until, InFlight* shown) {
   if (measured_.load() > 0 || tail_.load() != 0) return;
   if (SinceOf(*shown) == 0) return;

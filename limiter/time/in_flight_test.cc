@@ -23,7 +23,7 @@ class ChargeEndTest : public testing::Test {
   }
   TimeAccounting& accounting() { return region_->accounting.times[0]; }
   InFlight& InFlightOf(uint32_t slot) { return region_->accounting.in_flight[slot][0]; }
-  // ns that the end of a process of this flight is charged.
+  // ns that are charged for the end of a process with this flight.
   int64_t Charged(const InFlight& in_flight, uint32_t slot = 7) {
     accounting().bucket = {0, kNow};
     InFlightOf(slot) = in_flight;
@@ -192,7 +192,7 @@ TEST_F(OwnFlightTest, NoLaunchIsLostBetweenThreads) {
   });
   for (int i = 0; i < 20'000; ++i) {
     const auto launched = Measurement(1);
-    // Who found nothing in flight and sees it now says so again.
+    // A launch that found no flight before and sees one now notes it again.
     while (__atomic_load_n(&shown_.since, __ATOMIC_SEQ_CST) == 0) std::this_thread::yield();
     own_.Read(kOne, launched, &shown_);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures in flight, in the order of their launches, by number. Any thread stands one in line,
-// without a lock; all else is of who is alone with it. Good when it is all zeros.
+// The numbers of samples in flight, in the order of their launches. Any thread adds one, without a
+// lock. All else is for the thread that holds Samples' turn. Valid when it is all zeros.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@ class LaunchQueue {
  public:
   static constexpr int kMost = 256;
 
-  // Each at most once, so that there is room. Below kMost.
+  // Adds a number below kMost. Each number is in the queue at most once, so there is always room.
   void Stand(int number);
   bool is_empty() const { return length_.load(std::memory_order_relaxed) == 0; }
 
-  // Goes through them, the first one first; those of which keep(number) says false leave.
+  // Visits the numbers in order; a number leaves if keep(number) returns false.
   template <typename Keep>
   void Visit(Keep keep) {
     TakeIn();
@@ -32,7 +32,7 @@ class LaunchQueue {
   void TakeIn();
 
   std::atomic<int> length_;
-  // Those that came, and who is alone did not look at yet: a number and 1; 0: it is being written.
+  // Added numbers that Visit() has not taken in: the number plus 1; 0: still being written.
   std::atomic<uint16_t> came_[kMost];
   std::atomic<uint32_t> next_;
   uint32_t taken_in_;

@@ -13,7 +13,7 @@ namespace {
 
 class LineTest : public testing::Test {
  protected:
-  // Those that wait; those of which leaves(number) says so leave.
+  // The numbers in the queue; those for which leaves(number) is true leave.
   template <typename Leaves>
   std::vector<int> Visited(Leaves leaves) {
     std::vector<int> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that put kernels on a device. Each waits for its time first.
+// Hooks of the calls that launch kernels. Each waits for its time first.
 #include "limiter/driver/driver.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/memory/graph_places.h"
@@ -26,12 +26,13 @@ LaunchedWork KernelOf(const CUlaunchConfig& config, CUfunction function) {
                   {config.blockDimX, config.blockDimY, config.blockDimZ});
 }
 
-// The block of a launch of CUDA 2 was said before, and is not known here.
+// CUDA 2 sets the block in an earlier call, so it is unknown here.
 LaunchedWork KernelOf(CUfunction function, int width, int height) {
   return KernelOf(function, {static_cast<unsigned>(width), static_cast<unsigned>(height), 1}, {});
 }
 
-// What the driver answers to call(), once what() may run: asked for only where it is limited.
+// The driver's answer to call(), which may wait first. what() is called only if the launch is
+// limited.
 template <typename What, typename Call>
 CUresult Limited(const Stream& stream, What what, Call call) {
   Launch launch(stream);
@@ -43,7 +44,7 @@ CUresult Limited(const Stream& stream, What what, Call call) {
   return launch.Done(call());
 }
 
-// Likewise of a kernel, which has its code then.
+// Limited() for a kernel, whose code is loaded first.
 template <typename What, typename Call>
 CUresult LimitedKernel(CUfunction kernel, const Stream& stream, What what, Call call) {
   if (MayLoadCode(kernel)) [[unlikely]] {
@@ -54,7 +55,7 @@ CUresult LimitedKernel(CUfunction kernel, const Stream& stream, What what, Call 
   return Limited(stream, what, call);
 }
 
-// One of a launch on several devices, and the one before it.
+// One part of a launch on several devices, and the part before it.
 struct Part {
   Launch* launch;
   Launch::Measuring measuring;
@@ -62,8 +63,8 @@ struct Part {
   const Part* before;
 };
 
-// They begin together, and a device that waits for another one's time is not at work: all are
-// admitted before any is measured.
+// The parts begin together. All are admitted before any is measured: a device that waits for
+// another one's admission is idle, and that time must not be measured.
 void BeginAll(const Part* last) {
   for (const Part* part = last; part != nullptr; part = part->before) {
     const PushedContext pushed(part->context);
@@ -71,7 +72,7 @@ void BeginAll(const Part* last) {
   }
 }
 
-// Admits those from `at` on, each to its own device, then all are launched.
+// Admits the parts from `at` on, each to its device; then launches all.
 CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags, unsigned at,
                    const Part* before) {
   if (at == count) {
@@ -98,13 +99,13 @@ CUresult LaunchAll(CUDA_LAUNCH_PARAMS* launches, unsigned count, unsigned flags,
   return launch.Done(result);
 }
 
-// What a graph is known by at one of the places where it runs.
+// A graph's key at one of the places where it runs.
 uint64_t KeyAt(CUgraphExec graph, int place) {
   return Mixed(reinterpret_cast<uintptr_t>(graph), static_cast<uint64_t>(place) + 1);
 }
 
-// A graph that has kernels at these places, each of which it waits for; it is measured in the
-// stream that it is launched into, for all of them. Where it is not limited it costs nothing.
+// Launches a graph that has kernels at several places. It waits for each place, and is measured in
+// its stream for all of them. A place without a limit costs nothing.
 template <typename Call>
 CUresult LaunchAt(PlaceBits places, CUgraphExec graph, const Stream& stream, const Part* before,
                   Call call) {
@@ -201,7 +202,7 @@ CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned gx, unsign
 
 CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches, unsigned count,
                                               unsigned flags) {
-  constexpr unsigned kMostDevices = 64;  // more is an error that the driver tells
+  constexpr unsigned kMostDevices = 64;  // more is an error, which the driver reports
   const bool is_good = launches != nullptr && count <= kMostDevices;
   return LaunchAll(launches, count, flags, is_good ? 0 : count, nullptr);
 }
@@ -234,7 +235,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
   return memory.Done(LaunchGraph(graph, Stream{stream, true},
                                  [&] { return TheDriver().cuGraphLaunch_ptsz(graph, stream); }));
 }
-// Another one may get its address.
+// Another graph may get the same address.
 CUresult cuGraphExecDestroy(CUgraphExec graph) {
   ForgetCost(reinterpret_cast<uintptr_t>(graph));
   for (PlaceBits places = ForgetPlaces(graph); places != 0; places &= places - 1) {

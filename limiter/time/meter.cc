@@ -18,23 +18,23 @@
 #include "limiter/time/monitor.h"
 #include "limiter/time/usage_samples.h"
 
-// What atexit is made of, which programs have in themselves.
+// The function behind atexit, which is linked into programs themselves.
 extern "C" int __cxa_atexit(void (*call)(void*), void* with, void* object);
 
 namespace tessera::limiter {
 namespace {
 
-// Taken for a kernel that was never measured: the next one waits for what this one shows.
+// ns. Taken for a kernel that was never measured. Its next launch waits for the result.
 constexpr int64_t kUnknown = kBurst;
-constexpr int64_t kLook = -1;               // of one that is only shown
+constexpr int64_t kLook = -1;               // of a launch that is measured only for display
 constexpr int64_t kUnmeasured = 1'000'000;  // ns, if it cannot be measured
-constexpr uint64_t kLong = 1'000'000;       // ns; all that take longer are measured
-// What a process may launch before it tells the others.
+constexpr uint64_t kLong = 1'000'000;       // ns; every longer kernel is measured
+// ns that a process may launch before it takes them from the shared bucket.
 constexpr int64_t kTold = 100'000;  // ns
 
 enum class State : uint32_t { kNew, kFree, kMetered };
 
-// This process's.
+// This process's. Any thread.
 struct Meter {
   std::atomic<State> state;
   CorePolicy policy;
@@ -59,7 +59,7 @@ struct Meter {
 
 constinit ProcessMemory<Meter> the_meter;
 
-// Launches of this thread that nothing limited, since one was looked at.
+// Unlimited launches of this thread since its last usage sample.
 constinit thread_local uint32_t free_launches = 0;
 
 [[gnu::noinline]] void FindLimited(Meter* meter) {
@@ -79,13 +79,14 @@ void LookAtEnd(void* with);
   meter->policy = Policy();
   FindLimited(meter);
   const State state = region == nullptr ? State::kFree : State::kMetered;
-  // Behind the driver's own, which is in the process by now, so that it is called before that.
+  // Handlers run in reverse order. The driver registered its own earlier, so this one runs while
+  // the driver still works.
   if (region != nullptr) __cxa_atexit(LookAtEnd, nullptr, nullptr);
   meter->state.store(state, std::memory_order_release);
   return region != nullptr;
 }
 
-// Null: nothing is limited.
+// Null: no limits.
 inline Meter* OwnMeter() {
   Meter* const meter = the_meter.Get();
   if (meter == nullptr) return nullptr;
@@ -95,7 +96,7 @@ inline Meter* OwnMeter() {
   return state == State::kNew && Start(meter) ? meter : nullptr;
 }
 
-// Null: nothing was ever launched that is metered, and nothing is made for it.
+// Null: no launch was ever metered; makes nothing.
 Meter* MeterInUse() {
   Meter* const meter = the_meter.IfAny();
   const bool is_used =
@@ -133,7 +134,7 @@ void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
   meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
 }
 
-// What the region says of this process.
+// This process's flight in the region.
 InFlight* InFlightOf(const Meter& meter, int place) {
   const int slot = OwnSlot();
   return &meter.region->accounting.in_flight[slot < 0 ? 0 : slot][place];
@@ -152,7 +153,7 @@ void NoteContext(Meter::Device* device) {
   meter->devices[place].in_flight.NoteUnmeasured(stream.id(), InFlightOf(*meter, place));
 }
 
-// Of 1 to 100: what is corrected may be no more limited now.
+// 1 to 100: the limit may have been lifted since the launch that is corrected.
 uint32_t PercentToFill(int place) {
   const uint32_t percent = Percent(place);
   return percent == 0 ? 100 : percent;
@@ -185,7 +186,7 @@ void Collect(Meter* meter) {
   meter->samples.Collect([meter](const Measurement& measured) { Charge(meter, measured); });
 }
 
-// The program ends: what is done is charged as it was measured, while the driver can still tell.
+// At the program's end, finished launches are charged as measured, while the driver still answers.
 void LookAtEnd(void* /*unused*/) {
   Meter* const meter = MeterInUse();
   if (meter == nullptr) return;
@@ -198,7 +199,7 @@ void LookAtEnd(void* /*unused*/) {
   }
 }
 
-// Those of NCCL, and of NVSHMEM; by the name that they have since CUDA 12.3.
+// Kernels of NCCL and NVSHMEM, by name; the driver reports names since CUDA 12.3.
 bool IsCollective(CUfunction function) {
   const char* name = nullptr;
   if (function == nullptr || TheDriver().cuFuncGetName(&name, function) != CUDA_SUCCESS) {
@@ -207,17 +208,18 @@ bool IsCollective(CUfunction function) {
   return name != nullptr && (strstr(name, "nccl") != nullptr || strstr(name, "nvshmem") != nullptr);
 }
 
-// Whether one that has waited for so long may run though so much is owed.
+// True if a collective that has waited for `waited` ns may run in spite of its debt.
 bool MayPass(uint64_t waited, uint64_t owed, uint64_t since_last) {
   constexpr uint64_t kLongestStall = 20'000'000;  // ns
   constexpr uint64_t kTogether = 10'000'000;  // ns; so close to each other they are of one burst
-  // Or kernels would only have to be called like them.
+  // Otherwise any kernel with such a name could run up a debt.
   constexpr uint64_t kMostOwed = 1'000'000'000;  // ns
   return owed <= kMostOwed && (waited >= kLongestStall || since_last < kTogether);
 }
 
-// Waits until nothing is owed, and takes what the launch costs and what was not told before. In
-// slices: what was measured meanwhile, or other limits, may end the wait. What was taken for it.
+// Waits until nothing is owed, then takes the launch's cost and this process's untold costs.
+// Returns what was taken for the launch. It sleeps in slices: a new measurement or a new limit may
+// end the wait.
 int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
   constexpr uint64_t kLongestSlice = 5'000'000;  // ns
   Meter::Device& device = meter->devices[place];
@@ -237,7 +239,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
     if (is_to_be_calibrated) WantCalibration(cost, now, calibration);
     const bool is_calibrated =
         device.calibrator.MayPass(cost, is_to_be_calibrated, now, calibration);
-    // One of a collective would hold up other devices as well.
+    // A collective's kernel would hold up other devices as well.
     const uint64_t held = is_calibrated || cost.is_collective() ? 0 : HeldFor(*calibration, now);
     if (held != 0) {
       *has_waited = true;
@@ -273,15 +275,15 @@ void AwaitHold() {
     SleepFor(held < kSlice ? held : kSlice);
 }
 
-// Of a kernel that takes `ns` and is measured by turns. Others of its kind are let go late as well:
-// those before which so much was launched that it had to be told.
+// The weight of a sampled kernel of `ns`. Launches that had to take from the bucket are late like
+// this one, so the sample stands for fewer waits.
 Weight WeightOf(uint64_t ns, bool has_waited) {
   constexpr uint32_t kOneOf = 16;  // Cost::IsTurn()
   if (!has_waited || ns >= kTold) return {kOneOf, kOneOf};
   return {kOneOf, 1 + static_cast<uint32_t>((kOneOf - 1) * ns / static_cast<uint64_t>(kTold))};
 }
 
-// The places whose time is limited, a bit for each, with what a launch tells the monitor.
+// The places whose time is limited, a bit for each. Also tells HAMi's monitor of the launch.
 inline uint32_t LimitedNow(Meter* meter, SinceLast* when) {
   HamiRegion* const hami = &meter->region->hami;
   *when = MarkKernelTime(hami, &meter->said);
@@ -297,7 +299,7 @@ inline uint32_t LimitedNow(Meter* meter, SinceLast* when) {
 
 }  // namespace
 
-// False, always: it is not limited.
+// Always false: not limited.
 inline bool Launch::Pass(SinceLast when) {
   ++free_launches;
   if (when != SinceLast::kSame) [[unlikely]]
@@ -305,8 +307,8 @@ inline bool Launch::Pass(SinceLast when) {
   return false;
 }
 
-// One now and then is held as others are while a neighbour's run is measured, and is measured all
-// the same, to be shown (usage_samples.h).
+// Once in a while, an unlimited launch is held during a neighbour's calibration, and measured for
+// display (usage_samples.h).
 [[gnu::noinline]] void Launch::Look() {
   AwaitHold();
   sample_ = BeginUsageSample(stream_, free_launches);
@@ -345,8 +347,8 @@ Launch::Measuring Launch::Admit(const LaunchedWork& what) {
   Cost* const cost = meter->costs.Find(what.key);
   const uint64_t ns = cost->ns();
   const bool is_shared = meter->is_shared.load(std::memory_order_relaxed);
-  // As it is decided now: what is measured meanwhile makes no turn of it. No wait for a stream
-  // tells of what it has elsewhere, so that is always measured.
+  // Decided here, whatever is learned during the wait. A launch on another device is always
+  // measured, since no wait for a stream shows its end.
   const bool is_turn = ns != 0 && ns < (is_shared ? kLongIfShared : kLong) && !is_elsewhere_;
   const bool is_measured = !is_turn || cost->IsTurn();
   if (!is_measured) [[likely]] {
@@ -382,11 +384,11 @@ Launch::Measuring Launch::Admit(const LaunchedWork& what) {
     const int at = is_elsewhere_ ? CurrentPlace() : place_;
     NoteContext(&meter->devices[at >= 0 && at < kMaxDevices ? at : place_]);
     launched_ = meter->devices[place_].in_flight.NoteMeasured(InFlightOf(*meter, place_));
-    // It is behind none of that device's streams.
+    // It is in none of that device's streams.
     if (is_elsewhere_) launched_.launches = OwnInFlight::kBehindNone;
     return true;
   }
-  // Who launches so many that there is no room to measure them is not let off cheaply.
+  // A lower charge only if the launch cannot be measured at all, not if too many are in flight.
   if (sample_ == Samples::kNone && taken_ == kUnknown && cost->ns() == 0) {
     CorrectNow(meter, place_, kUnmeasured - kUnknown);
     taken_ = kUnmeasured;
@@ -424,7 +426,7 @@ void Wait::Begin() {
   Meter* const meter = the_meter.Get();
   const int place = CurrentPlace();
   if (place < 0 || place >= kMaxDevices) return;
-  // A graph that is waited for may have run elsewhere alone.
+  // The graph that is waited for may have run only on another device.
   if (__atomic_load_n(&InFlightOf(*meter, place)->since, __ATOMIC_RELAXED) == 0 &&
       !has_several_devices.load(std::memory_order_relaxed)) {
     return;
@@ -437,7 +439,8 @@ void Wait::Begin() {
   Meter* const meter = the_meter.Get();
   Meter::Device* const device = &meter->devices[place_];
   Collect(meter);
-  // All that it has in one context is not all that it has.
+  // A wait for the current context covers all of this process's work only if it uses no other
+  // context.
   const bool is_known = stream_ != kAllStreams || !device->has_others.load();
   device->in_flight.EndWait(is_known ? stream_ : 0, began_, InFlightOf(*meter, place_));
 }

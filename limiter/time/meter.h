@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every launch passes here: it waits until the container's share of the device's time lets it, and
-// what it costs is taken from that share. Any thread; no lock is held while it waits or calls the
+// Every launch passes here. It waits until the container's share of the device's time admits it,
+// and its cost is taken from that share. Any thread; no lock is held during a wait or a call of the
 // driver.
 //
-// Kernels of collectives wait for each other on several devices: one that is held up holds the
-// others up, which run meanwhile. So of those that follow each other the first one waits, for a
-// moment at most, and what they cost is owed.
+// The kernels of a collective wait for each other on several devices. A kernel that is delayed
+// delays the others, which occupy their devices. So only the first of consecutive collective
+// kernels waits, for a moment at most, and their cost is owed.
 #pragma once
 
 #include <cstdint>
@@ -16,35 +16,34 @@
 
 namespace tessera::limiter {
 
-// What is launched: what it is known by, and the kernel, if it is one.
+// What is launched: its key, and the kernel, if it is one.
 struct LaunchedWork {
   uint64_t key;
   CUfunction function = nullptr;
 };
 
-// One launch, from before the driver is asked until it has answered.
+// One launch, from before the driver is called until it has answered. One thread.
 class Launch {
  public:
   explicit Launch(const Stream& stream) : stream_(stream) {}
-  // How it is to be measured. No cost: there is nothing to be done; no runs: it only is noted.
+  // How the launch is measured. cost null: not limited; weight.runs 0: only noted as unmeasured.
   struct Measuring {
     Cost* cost;
     Weight weight;
   };
 
-  // Whether it has to be admitted before it may run; in the context of its stream, as all else.
+  // True if it must be admitted first. Call this and all else in the context of the stream.
   bool IsLimited();
-  // Likewise, of a launch that runs at a place of the accounting, whose device need not be the
-  // stream's.
+  // IsLimited() for a launch at a given place, whose device need not be the stream's.
   bool IsLimitedAt(int place);
-  // Returns when it may run.
+  // Waits until the launch may run.
   Measuring Admit(const LaunchedWork& what);
-  // Right before the driver is asked.
+  // Call right before the driver.
   void Begin(const Measuring& measuring) {
     if (measuring.cost != nullptr) [[unlikely]]
       Note(measuring);
   }
-  // The driver's answer, which is handed on.
+  // Takes the driver's answer and returns it.
   CUresult Done(CUresult result) {
     if (taken_ != 0) [[unlikely]]
       Finish(result == CUDA_SUCCESS);
@@ -62,20 +61,20 @@ class Launch {
 
   const Stream& stream_;  // the caller's
   int place_ = -1;
-  bool is_elsewhere_ = false;  // than the stream is
+  bool is_elsewhere_ = false;  // on another device than the stream's
   int sample_ = Samples::kNone;
-  int64_t taken_ = 0;            // 0: nothing is to be done behind it
-  OwnInFlight::Point launched_;  // where it is measured
+  int64_t taken_ = 0;            // ns; 0: Done() has no work
+  OwnInFlight::Point launched_;  // if it is measured
 };
 
-// A call of the program's that waits for launches, or asks whether they are done: what it told is
-// made use of, where the process may launch nothing more for long, or ever.
+// A call of the program that waits for launches, or asks whether they are done. Its result is used
+// at once: the process may launch no more for a long time, or ever.
 class Wait {
  public:
   explicit Wait(const Stream& stream);
-  // Of the current context; 0: for something of a stream that is not known.
+  // For a stream of the current context; 0: for an unknown stream.
   explicit Wait(StreamId stream);
-  // The driver's answer, which is handed on.
+  // Takes the driver's answer and returns it.
   CUresult Done(CUresult result) {
     if (place_ >= 0 && result == CUDA_SUCCESS) [[unlikely]]
       Finish();
@@ -89,24 +88,24 @@ class Wait {
   void Finish();
 
   const StreamId stream_;
-  int place_ = -1;  // of the device; -1: there is nothing to be told of
+  int place_ = -1;  // of the device; -1: no flight to end
   OwnInFlight::Point began_;
 };
 
-// What this key was is no more.
+// The kernel or graph of this key is gone.
 void ForgetCost(uint64_t key);
 
-// Returns once what is measured in a context is done, or after 5 s: a stream of it may wait for
-// what the program does later.
+// Returns when the measured launches of a context are done, or after 5 s, since a stream may wait
+// for a later call of the program.
 void AwaitMeasures(CUcontext context);
 
-// A call of the driver that may end a context: what ran in it is charged, whether it was done
-// before or not.
+// Around a driver call that may end a context. Launches in it are charged, whether they were done
+// before or not. One thread.
 class ContextEnd {
  public:
   explicit ContextEnd(CUcontext context);
   ~ContextEnd();
-  void Ended();  // it did
+  void Ended();  // the context ended
   ContextEnd(const ContextEnd&) = delete;
   ContextEnd& operator=(const ContextEnd&) = delete;
 

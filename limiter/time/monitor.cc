@@ -31,7 +31,7 @@ void LookForMonitor(Region* region, const Clock& clock) {
   int32_t* const word = &region->hami.utilization_switch;
   int32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
   if (seen == 1) return;
-  // Before the clock is read, which another thread may have read later.
+  // Read before the clock: another thread may write a later time in between.
   const uint64_t at = __atomic_load_n(&region->accounting.monitor_at, __ATOMIC_ACQUIRE);
   const uint64_t now = clock.now();
   if (at == 0) {
@@ -55,7 +55,8 @@ void AwaitMonitor(Region* region, const Clock& clock) {
     int32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     if (seen >= 0 || clock.now() - began < kLongestBlock) continue;
     began = clock.now();
-    // Before the word, or another launch would take it for the monitor's leave.
+    // Written before the word is freed. In the other order another launch would take the free word
+    // for the monitor's permission.
     __atomic_store_n(&region->accounting.unblocked_at, began, __ATOMIC_RELEASE);
     __atomic_compare_exchange_n(word, &seen, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
-// A clock that goes on when somebody sleeps; what happens meanwhile is the test's.
+// A clock that advances when a thread sleeps; the test decides what happens in between.
 uint64_t now_ = 0;
 void (*meanwhile_)() = nullptr;
 Region* region_at_ = nullptr;
@@ -96,7 +96,7 @@ TEST_F(MonitorTest, TheBlockOfALiveMonitorLastsAsLongAsItWrites) {
     if (is_round && second < 100) region_at_->hami.recent_kernel = -1;
     if (is_round && second == 110) region_at_->hami.recent_kernel = 0;
   };
-  // At 105 s it was blocked still, and between its rounds nobody passed.
+  // At 105 s it was still blocked, and between its rounds no launch passed.
   const uint64_t waited = Await();
   EXPECT_GE(waited, 101u);
   EXPECT_LE(waited, 117u);

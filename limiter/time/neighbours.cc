@@ -25,7 +25,7 @@ Company Neighbours::ReadCompany(const TimeAccounting& accounting, uint64_t now) 
   if (at != seen_at) {
     const uint64_t seen = seen_.exchange(others, std::memory_order_relaxed);
     seen_at_.store(at, std::memory_order_relaxed);
-    // The first word says nothing of late.
+    // The first report says nothing about recent use.
     const bool had =
         seen_at != 0 && others > seen && at > seen_at && (others - seen) * 100 > at - seen_at;
     if (had || seen_at == 0) last_.store(at, std::memory_order_relaxed);
@@ -35,12 +35,12 @@ Company Neighbours::ReadCompany(const TimeAccounting& accounting, uint64_t now) 
 }
 
 uint64_t ChargeSoloRun(TimeAccounting* accounting, const SoloRun& run) {
-  // That a program was held up between two calls is not what the runs took that it stands for.
+  // A pause of the program between two calls is not part of the runs that this one stands for.
   const uint64_t longer = run.busy > run.cost ? run.busy - run.cost : 0;
   const uint64_t of_others = longer > run.held_up ? longer - run.held_up : 0;
   uint64_t seen = Load(accounting->waited);
   for (;;) {
-    // Of a run that stands for others nobody measured how long they kept the device busy.
+    // For a sampled run the busy time of the others is not measured.
     const uint64_t most = run.weight.runs > 1 ? run.cost : run.busy + seen;
     const uint64_t charged = run.cost < most ? run.cost : most;
     const uint64_t waited = run.weight.runs > 1 ? seen + longer + of_others * (run.weight.waits - 1)
@@ -60,7 +60,7 @@ uint64_t SettleWaited(TimeAccounting* accounting, Company company) {
   uint64_t settled = Load(accounting->settled);
   uint64_t had = 0;
   if (settled != others && Swap(&accounting->settled, &settled, others)) {
-    // At first, and where it is of another boot, nobody knows since when.
+    // On the first report, or one of another boot, the interval is unknown.
     had = settled == 0 || others < settled ? UINT64_MAX : others - settled;
   }
   uint64_t seen = Load(accounting->waited);

@@ -15,7 +15,7 @@ constexpr uint64_t kStart = 1'000'000 * kMs;
 
 class NeighboursTest : public testing::Test {
  protected:
-  // What the agent does: others have had so much more by now.
+  // Does what the agent does: reports so much more use of others.
   Company Tell(uint64_t at_ms, uint64_t more_ms) {
     accounting_.others += more_ms * kMs;
     accounting_.others_at = kStart + at_ms * kMs;
@@ -92,7 +92,7 @@ TEST_F(NeighboursTest, ThatAProgramWasHeldUpIsWaitedOnce) {
 TEST_F(NeighboursTest, WhatOthersHadExplainsWhatWasWaited) {
   Tell(0, 0);
   accounting_.others = 10 * kMs;
-  SettleWaited(&accounting_, Company::kNeighbours);  // since when, nobody knows
+  SettleWaited(&accounting_, Company::kNeighbours);  // the interval is unknown
   accounting_.waited = 150 * kMs;
   accounting_.others += 100 * kMs;
   EXPECT_EQ(SettleWaited(&accounting_, Company::kNeighbours), 0u);

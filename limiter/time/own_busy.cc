@@ -16,8 +16,8 @@ uint64_t OwnBusy::Newly(uint64_t start, uint64_t end) {
   return newly;
 }
 
-// Where there are too many, the first two become one: better what was between them is counted twice
-// than a gap not at all.
+// If there are too many gaps, the first two merge. The time between them may then count twice, but
+// no gap is lost.
 void OwnBusy::Note(const Gap& gap) {
   if (count_ == kGaps) {
     gaps_[1].start = gaps_[0].start;
@@ -27,7 +27,7 @@ void OwnBusy::Note(const Gap& gap) {
   gaps_[count_++] = gap;
 }
 
-// What is left of each gap stays one; of one that is filled in its midst, the larger part.
+// The rest of each gap stays. If its middle is filled, only the larger rest does.
 uint64_t OwnBusy::Fill(uint64_t start, uint64_t end) {
   uint64_t filled = 0;
   int kept = 0;

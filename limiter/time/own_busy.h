@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a device was busy with what this process launched, as far as it was measured: what ran at
-// the same time counts once. A run that is known of later than others may have begun before them,
-// so the gaps between those are kept. Good when it is all zeros; one thread at a time.
+// The time in which this process's measured work kept a device busy; simultaneous work counts once.
+// A run may be reported later than runs that began after it, so the gaps between runs are kept. One
+// thread at a time; valid when it is all zeros.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tessera::limiter {
 
 class OwnBusy {
  public:
-  // ns of an interval that no other one had.
+  // ns of an interval that no earlier one covered.
   uint64_t Newly(uint64_t start, uint64_t end);
 
  private:
@@ -22,9 +22,9 @@ class OwnBusy {
   void Note(const Gap& gap);
   uint64_t Fill(uint64_t start, uint64_t end);
 
-  uint64_t end_;     // of all
-  int count_;        // of gaps,
-  Gap gaps_[kGaps];  // as they follow each other
+  uint64_t end_;     // the latest end
+  int count_;        // gaps,
+  Gap gaps_[kGaps];  // in the order of time
 };
 
 }  // namespace tessera::limiter

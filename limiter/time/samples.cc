@@ -22,7 +22,7 @@ void Destroy(CUevent event) {
 
 }  // namespace
 
-// At best one whose events are of the context.
+// Takes a free sample, preferably one whose events are of the context.
 int Samples::Own(CUcontext context) {
   for (const bool any : {false, true}) {
     for (int i = 0; i < kSamples; ++i) {
@@ -94,7 +94,7 @@ void Samples::Cancel(int at) {
   samples_[at].state.store(kFree, std::memory_order_release);
 }
 
-// The sample of its stream, and its place, that was noted; kNone: none was.
+// The sample of the same stream and place that was noted; kNone: none.
 int Samples::FirstOf(const Sample& sample) const {
   for (int i = 0; i < streams_; ++i) {
     const Sample& first = samples_[firsts_[i]];
@@ -107,8 +107,8 @@ void Samples::NoteFirst(int at) {
   firsts_[streams_++] = static_cast<uint16_t>(at);
 }
 
-// Two that follow each other in a stream become one: what is behind a stream that waits for long
-// takes no room from others. False: there are none, or another thread looks at them.
+// Merges two consecutive samples of one stream, so that launches behind a stream that waits for
+// long take no room from others. False: there are none, or another thread has the turn.
 bool Samples::MakeRoom() {
   if (!TryBegin()) return false;
   streams_ = 0;
@@ -134,7 +134,7 @@ void Samples::Join(Sample* first, Sample* second) {
   const CUevent behind = first->behind;
   first->behind = second->behind;
   second->behind = behind;
-  // Those that it stands for are between them, and took as much.
+  // The launches for which it stands lie between the two, and cost the same.
   first->taken += second->taken * second->weight.runs;
   first->measures += second->measures;
   first->launched = second->launched;
@@ -142,7 +142,7 @@ void Samples::Join(Sample* first, Sample* second) {
   first->cost = &joined_;
 }
 
-// It began when the event before it was over, and not before it was launched.
+// The launch began after the event before it, and not before the call.
 void Samples::Read(const Sample& sample, Measurement* measured) {
   int64_t took = 0;
   uint64_t end = Now(), error = 0;
@@ -156,8 +156,8 @@ void Samples::Read(const Sample& sample, Measurement* measured) {
                end,         sample.held_up, sample.stream, sample.launched, sample.measures};
 }
 
-// In the order of their launches, so that what was busy is found from its beginning. Behind one
-// that is not done nothing in its stream is.
+// In the order of launches, so that busy time is found from its begin. If a launch is not done,
+// none behind it in its stream is.
 void Samples::CollectAll(Taker take, void* with) {
   const Relaxed relaxed;
   streams_ = 0;
@@ -171,7 +171,7 @@ void Samples::CollectAll(Taker take, void* with) {
     }
     Measurement measured;
     Read(sample, &measured);
-    // What failed tells nothing of others.
+    // A failed launch says nothing about others.
     if (result != CUDA_SUCCESS) measured.weight = {1, 1};
     sample.state.store(kFree, std::memory_order_release);
     take(with, measured);
@@ -191,7 +191,8 @@ bool Samples::IsMeasuring(CUcontext context) {
   return is_measuring;
 }
 
-// Who is ended in the midst of it, or interrupted by who waits here, never comes to an end.
+// The thread that has the turn may have ended in the middle, or be interrupted by this very wait.
+// It then never finishes, so the wait has an end.
 bool Samples::AwaitTurn() {
   constexpr uint64_t kLongest = 5'000'000'000;  // ns
   constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 50'000};
@@ -201,7 +202,7 @@ bool Samples::AwaitTurn() {
   return true;
 }
 
-// Its events are gone as well.
+// The context's events are gone as well.
 void Samples::DropAll(CUcontext context, Taker take, void* with) {
   const uint64_t now = Now();
   queue_.Visit([&](int at) {

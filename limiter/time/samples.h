@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that are measured on the device: an event before, an event behind, both looked at later
-// and never waited for. A process's own; any thread; good when it is all zeros. The driver is only
-// called in the way in which it breaks no capture of the program's, the current context stays as it
-// is, and no launch ever waits for a lock.
+// Measures launches on the device with an event before and one behind each. Both are queried later;
+// no thread waits for them. A process's own; any thread; valid when it is all zeros.
+//
+// Calls of the driver are made so that they break no capture of the program. The current context
+// stays as it is. No launch ever waits for a lock.
 #pragma once
 
 #include <atomic>
@@ -17,14 +18,14 @@
 
 namespace tessera::limiter {
 
-// How many launches one that is measured stands for: what they take; and what they wait for others,
-// of which those do most that are let run after a while in which the device had nothing of theirs.
+// How many launches a measured one stands for: for their cost, and for their waits. A launch that
+// was admitted after a pause waits longest for other work, so it may stand for fewer waits.
 struct Weight {
   uint32_t runs;
   uint32_t waits;
 };
 
-// What is measured, and what was taken for it.
+// The result of one measured launch.
 struct Measurement {
   Cost* cost;
   int place;
@@ -32,42 +33,42 @@ struct Measurement {
   int64_t taken;   // ns
   uint64_t start;  // of the monotonic clock
   uint64_t end;
-  uint64_t held_up;  // ns of it in which the program may not yet have had it launched
+  uint64_t held_up;  // ns of it in which the program may not have launched yet
   StreamId stream = 0;
   OwnInFlight::Point launched = {};
-  uint32_t measures = 1;  // that became one, for there was no more room
+  uint32_t measures = 1;  // that were merged for lack of room
 };
 
 class Samples {
  public:
   static constexpr int kNone = -1;
-  static constexpr int kNoRoom = -2;  // likewise, for so many are in flight
+  static constexpr int kNoRoom = -2;  // too many are in flight
 
   // Before the launch. kNone, kNoRoom: it cannot be measured.
   int Begin(const Stream& stream, Cost* cost, int place, const Weight& weight);
-  // Behind it; it was launched, and so much was taken for it. False: it cannot be measured.
+  // After a successful launch, for which `taken` ns were taken. False: it cannot be measured.
   bool End(int sample, const Stream& stream, int64_t taken, const OwnInFlight::Point& launched);
-  // It was not.
+  // After a failed launch.
   void Cancel(int sample);
-  // Gives those that are done to take(Measured), whatever other streams wait for. What another
-  // thread looks at is left to it.
+  // Passes finished measurements to take(Measurement), whatever other streams wait for. Does
+  // nothing if another thread has the turn.
   template <typename Take>
   void Collect(Take take) {
     if (queue_.is_empty() || !TryBegin()) return;
     CollectAll(&Give<Take>, &take);
     Finish();
   }
-  // Something is measured in a context and was not taken yet, or another thread looks just now.
+  // True if a measurement of a context is not taken yet, or another thread has the turn.
   bool IsMeasuring(CUcontext context);
-  // Before the driver is asked to end a context, and its events with it: takes what is done, and
-  // nobody looks at any until LetGo(). False: who looks at them does not come to an end.
+  // Before the driver ends a context with its events: takes finished measurements and keeps the
+  // turn until LetGo(). False: the thread that has the turn does not finish.
   template <typename Take>
   bool Hold(Take take) {
     if (!AwaitTurn()) return false;
     CollectAll(&Give<Take>, &take);
     return true;
   }
-  // It has ended; what was not done before is taken as if it had run until now.
+  // After the context's end: unfinished launches are taken as if they had run until now.
   template <typename Take>
   void Drop(CUcontext context, Take take) {
     DropAll(context, &Give<Take>, &take);
@@ -80,14 +81,14 @@ class Samples {
     std::atomic<State> state;
     int place;
     Weight weight;
-    std::atomic<CUcontext> context;  // of the events; null: there are none yet
+    std::atomic<CUcontext> context;  // of the events; null: none yet
     CUevent before;
     CUevent behind;
     Cost* cost;
     StreamId stream;
     int64_t taken;
     OwnInFlight::Point launched;
-    uint32_t measures;  // that became one
+    uint32_t measures;  // that were merged
     uint64_t launched_at;
     uint64_t held_up;
   };
@@ -113,10 +114,10 @@ class Samples {
   Sample samples_[kSamples];
   LaunchQueue queue_;
   std::atomic<bool> is_busy_;
-  // What follows is of who is alone.
+  // Guarded by is_busy_, the turn.
   DeviceClock clock_;
-  Cost joined_;                // of measures that became one, of which nothing is learned
-  uint16_t firsts_[kSamples];  // of streams, while the line is gone through
+  Cost joined_;                // of merged measurements, from which no cost is learned
+  uint16_t firsts_[kSamples];  // first samples of streams, while the queue is visited
   int streams_;
 };
 

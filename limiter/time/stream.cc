@@ -3,7 +3,7 @@
 
 namespace tessera::limiter {
 
-// No handle is odd.
+// Odd, so that it never equals a handle.
 [[gnu::noinline]] StreamId Stream::OfCurrentContext(StreamId by_default) {
   CUcontext current = nullptr;
   TheDriver().cuCtxGetCurrent(&current);
@@ -13,7 +13,7 @@ namespace tessera::limiter {
 [[gnu::noinline]] void StreamContext::Push(const Stream& stream) {
   const Driver& driver = TheDriver();
   CUcontext wanted = nullptr, current = nullptr;
-  // One by default is the current context's.
+  // A default stream is the current context's.
   if (!stream.is_explicit() || driver.cuStreamGetCtx(stream.handle, &wanted) != CUDA_SUCCESS ||
       driver.cuCtxGetCurrent(&current) != CUDA_SUCCESS || OwnerOf(wanted) == OwnerOf(current)) {
     return;
@@ -32,7 +32,7 @@ bool IsCaptured(const Stream& stream) {
   const CUresult result = stream.per_thread
                               ? driver.cuStreamIsCapturing_ptsz(stream.handle, &status)
                               : driver.cuStreamIsCapturing(stream.handle, &status);
-  // A driver before CUDA 10 captures nothing.
+  // A driver before CUDA 10 has no captures.
   if (result == CUDA_ERROR_NOT_SUPPORTED) return false;
   return result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }

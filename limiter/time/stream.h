@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams as programs name them. Any thread.
+// Streams, as programs name them. Any thread.
 #pragma once
 
 #include "limiter/driver/driver.h"
@@ -8,19 +8,19 @@
 
 namespace tessera::limiter {
 
-// Stands for the default stream of this thread.
+// Its address identifies this thread's default stream.
 inline thread_local char own_stream;
 
-// A stream as a program names it; of two kinds, for the default one may be its thread's own.
+// A stream as a program names it. per_thread: a null handle means the thread's own default stream.
 struct Stream {
   CUstream handle = nullptr;
   bool per_thread = false;
 
   static constexpr StreamId kLegacy = 1, kPerThread = 2;
 
-  // The program made it: it is of one context, whatever is current.
+  // True if the program made it. It then belongs to one context, whichever is current.
   bool is_explicit() const { return reinterpret_cast<StreamId>(handle) > kPerThread; }
-  // Which one it is: one by default is the current context's.
+  // Identifies the stream. A default stream is the current context's.
   StreamId id() const {
     const auto id = reinterpret_cast<StreamId>(handle);
     if (id > kPerThread) return id;
@@ -35,8 +35,8 @@ struct Stream {
   static StreamId OfCurrentContext(StreamId by_default);
 };
 
-// The context of a stream is current meanwhile, which need not be the one that the program has:
-// what is launched into a stream runs in the stream's.
+// Makes a stream's context current for its own lifetime. A launch runs in the stream's context,
+// which need not be the program's current one.
 class StreamContext {
  public:
   explicit StreamContext(const Stream& stream) {
@@ -57,7 +57,7 @@ class StreamContext {
   bool is_pushed_ = false;
 };
 
-// It is being captured, or it cannot be known: what is launched into it does not run now.
+// True if the stream is captured, or if the driver does not say: the launch then does not run now.
 bool IsCaptured(const Stream& stream);
 
 }  // namespace tessera::limiter

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What times are counted in, for tests.
+// Units of time, for tests.
 #pragma once
 
 #include <cstdint>

@@ -10,10 +10,10 @@
 namespace tessera::limiter {
 namespace {
 
-// This process's.
+// This process's. Any thread.
 struct UsageSamples {
   Samples samples;
-  Cost cost;  // nobody learns anything of it
+  Cost cost;  // required by Samples, never read
   Usage usage[kMaxDevices];
 };
 

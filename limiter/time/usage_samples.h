@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process has of a device's time where that is not limited, for whoever is shown it. A
-// launch now and then, 60 in a second at most, is measured as limited ones are, and stands for
-// those since the last one: an estimate, in which is what it waited for others. It limits nothing,
-// and nothing is charged for it. Any thread.
+// This process's use of a device whose time is not limited, for display. At most 60 launches a
+// second are measured, like limited ones. Each stands for those since the last one. The result is
+// an estimate and includes waits for other work. Nothing is limited or charged. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +11,14 @@
 
 namespace tessera::limiter {
 
-// Before a launch, which stands for so many: what EndUsageSample() is to be told. Below 0: it is
-// not looked at.
+// Before a launch that stands for `launches`. Returns the argument of EndUsageSample(); negative:
+// not measured.
 int BeginUsageSample(const Stream& stream, uint32_t launches);
-// The driver has answered.
+// After the driver's answer.
 void EndUsageSample(int look, const Stream& stream, bool is_launched);
 
-// Around a call of the driver that may end a context, if it does with UsageSamplesEnded(): as
-// ContextEnd (meter.h). False: LetGoUsageSamples() is not to be called.
+// Around a driver call that may end a context; UsageSamplesEnded() if it did. Like ContextEnd
+// (meter.h). False: do not call LetGoUsageSamples().
 bool HoldUsageSamples();
 void UsageSamplesEnded(CUcontext context);
 void LetGoUsageSamples();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls with which programs find out that what they launched is done.
+// Hooks of the calls by which programs learn that launches are done.
 #include "limiter/driver/driver.h"
 #include "limiter/memory/contexts.h"
 #include "limiter/time/meter.h"
@@ -8,7 +8,7 @@ using namespace tessera::limiter;  // NOLINT: hooks are C's
 
 namespace {
 
-// What is waited for with the current context: where it is a green one, its own streams alone.
+// The streams that a wait for the current context covers. A green context covers only its own.
 StreamId AllOf(CUcontext current) {
   return OwnerOf(current) == current ? kAllStreams : 0;
 }
@@ -48,7 +48,7 @@ CUresult cuStreamQuery_ptsz(CUstream stream) {
   return wait.Done(TheDriver().cuStreamQuery_ptsz(stream));
 }
 
-// Which stream an event is of is not known.
+// An event's stream is not known.
 CUresult cuEventSynchronize(CUevent event) {
   Wait wait(0);
   return wait.Done(TheDriver().cuEventSynchronize(event));
@@ -58,7 +58,7 @@ CUresult cuEventQuery(CUevent event) {
   return wait.Done(TheDriver().cuEventQuery(event));
 }
 
-// They wait for the default stream.
+// These wait for the default stream.
 CUresult cuMemcpyDtoH(void* to, unsigned from, unsigned size) {
   Wait wait(Stream{});
   return wait.Done(TheDriver().cuMemcpyDtoH(to, from, size));

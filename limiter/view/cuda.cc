@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA tells of a device's memory. The driver is asked first: whether the call is right is its
-// business.
+// Hooks of CUDA's queries of a device's memory. The driver is called first and judges the call.
 #include <algorithm>
 #include <limits>
 
@@ -12,7 +11,7 @@
 namespace tessera::limiter {
 namespace {
 
-// To a caller of the functions of CUDA 2, who has 32 bits; and who may not want to know.
+// Callers of CUDA 2's functions have 32 bits; a caller may pass null.
 template <typename Size>
 void Tell(uint64_t value, Size* where) {
   if (where == nullptr) return;
@@ -21,7 +20,7 @@ void Tell(uint64_t value, Size* where) {
 
 template <typename Size>
 CUresult MemGetInfo(CUresult (*real)(Size*, Size*), Size* free, Size* total) {
-  // What the program has no place for the driver is asked for without one, and says what it thinks.
+  // A null of the program is passed on, for the driver to judge.
   Size all_free = 0, all = std::numeric_limits<Size>::max();
   const CUresult result =
       real(free == nullptr ? nullptr : &all_free, total == nullptr ? nullptr : &all);

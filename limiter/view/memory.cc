@@ -16,7 +16,7 @@ MemoryView ShareOf(const MemoryView& device, uint64_t limit, uint64_t used) {
 
 MemoryView ViewOf(int place, const MemoryView& device) {
   if (place < 0) return device;
-  // What the card has no room for is elsewhere.
+  // The rest is managed memory, outside the card.
   constexpr MemoryView kWhatever{UINT64_MAX, UINT64_MAX};
   if (Limit(place) != 0 && Oversubscribes()) return ShareOf(kWhatever, Limit(place), Used(place));
   return ShareOf(device, Limit(place), Used(place));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a program is told that its device has.
+// The memory of its device that a program sees. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct MemoryView {
   bool operator==(const MemoryView&) const = default;
 };
 
-// What a container with that limit (0: none), which holds so many bytes, has of a device. Never
-// more than the device has, nor more free than in all.
+// A container's view of a device, with its limit (0: none) and the bytes that it holds. Never more
+// than the device has, nor more free than in total.
 MemoryView ShareOf(const MemoryView& device, uint64_t limit, uint64_t used);
 
-// The same of the accounting' device at that place (memory/devices.h); -1 has all of it. Where
-// memory may be beyond the card, the limit alone counts.
+// The view of the accounting's device at that place (memory/devices.h); -1 sees all of it. If
+// memory may exceed the card, only the limit counts.
 MemoryView ViewOf(int place, const MemoryView& device);
 
 }  // namespace tessera::limiter

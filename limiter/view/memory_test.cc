@@ -16,7 +16,7 @@ TEST(MemoryViewTest, NoMoreIsFreeThanTheNeighboursLeft) {
   EXPECT_EQ(ShareOf({5, 100}, 40, 10), (MemoryView{5, 40}));
 }
 
-// The limit was lowered, or the driver gave more than it was asked for.
+// The limit was lowered, or the driver allocated more than was asked for.
 TEST(MemoryViewTest, WhoHoldsMoreThanTheLimitHasNothingFree) {
   EXPECT_EQ(ShareOf({90, 100}, 40, 41), (MemoryView{0, 40}));
 }

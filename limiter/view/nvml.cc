@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML tells of a device's memory, as nvidia-smi shows it: the same share as CUDA tells.
+// Hooks of NVML's queries of a device's memory, as nvidia-smi shows it: the same share as in CUDA.
 #include "limiter/driver/nvml.h"
 
 #include "limiter/accounting/accounting.h"
@@ -14,14 +14,14 @@ struct Share {
   uint64_t used;
 };
 
-// What is used is the container's.
+// The used bytes are the container's.
 Share ShareOfPlace(int place, const MemoryView& device) {
   const MemoryView view = ViewOf(place, device);
   const uint64_t used = Used(place);
   return {view, used < view.total ? used : view.total};
 }
 
-// Of a part of a GPU that is divided.
+// A part of a divided GPU.
 Share ShareOfPart(const NvmlParts::Part& part) {
   nvmlMemory_t memory{};
   if (TheNvml().nvmlDeviceGetMemoryInfo(part.device, &memory) != NVML_SUCCESS) return {};
@@ -63,7 +63,7 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) 
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t* memory) {
   const nvmlReturn_t result = TheNvml().nvmlDeviceGetMemoryInfo_v2(device, memory);
-  // The driver's own part is not of the container's share.
+  // The driver's own part is not in the container's share.
   if (result == NVML_SUCCESS && tessera::limiter::Limited(device, memory)) memory->reserved = 0;
   return result;
 }

@@ -15,7 +15,7 @@ int PlaceOf(nvmlDevice_t device) {
   return known ? DeviceOf(uuid) : -1;
 }
 
-// Of a GPU that is divided, each of its MIG devices; else the device itself.
+// The MIG devices of a divided GPU; otherwise the device itself.
 NvmlParts Divide(nvmlDevice_t device) {
   NvmlParts divided;
   unsigned most = 0;

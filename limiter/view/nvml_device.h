@@ -7,16 +7,15 @@
 
 namespace tessera::limiter {
 
-// What NVML's device is in the accounting. A GPU that is divided is none of CUDA's devices, and
-// NVML tells of it what its MIG devices have together: so it is those of them that are the
-// container's.
+// An NVML device in the accounting. A divided GPU is not one of CUDA's devices, and NVML reports
+// the sum of its MIG devices. So its parts are those of its MIG devices that are the container's.
 struct NvmlParts {
   struct Part {
     nvmlDevice_t device;
-    int place;  // -1: it is not limited, or NVML does not know it
+    int place;  // -1: no limit, or unknown to NVML
   };
   bool is_divided = false;
-  int count = 0;  // 1 of a device that is whole, or of a GPU none of whose parts is the container's
+  int count = 0;  // 1 for a whole device, or a GPU with no part of the container's
   Part parts[kMaxDevices] = {};
 
   const Part* begin() const { return parts; }

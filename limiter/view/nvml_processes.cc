@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs on a device, as nvidia-smi shows it. The driver mixes ids of the container and of the
-// host, and tells of other containers; a limited container is told of its own processes, by the ids
-// that it knows them by, with the bytes that are counted for them. The driver is asked first, for
-// nothing: whether the call is right is its business.
+// Hooks of NVML's lists of processes, as nvidia-smi shows them. The driver mixes ids of the
+// container and of the host, and lists other containers. A limited container sees only its own
+// processes, by its own ids, with their counted bytes. The driver is called first and judges the
+// call; its answer is dropped.
 //
-// All of them are compute processes. Which draw, or go by MPS, the region does not know; a process
-// in two lists would be shown twice.
+// All are listed as compute processes. The region does not record which ones draw or use MPS, and a
+// process in two lists would be shown twice.
 #include <sys/mman.h>
 #include <time.h>
 
@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned kNoInstance = ~0u;
 constexpr unsigned kComputeMode = 0;  // of nvmlProcessDetailList_v1_t
 
-// Of a MIG device.
+// The instances of a MIG device.
 struct Instances {
   explicit Instances(nvmlDevice_t device) {
     if (TheNvml().nvmlDeviceGetGpuInstanceId(device, &gpu) != NVML_SUCCESS) gpu = kNoInstance;
@@ -32,8 +32,8 @@ struct Instances {
   unsigned compute = kNoInstance;
 };
 
-// The processes of one part of a device after those of the other. Not on the stack, which may be a
-// small thread's.
+// The processes of all parts of a device, part by part. Not on the stack, since the thread may be
+// small.
 class Found {
  public:
   explicit Found(const NvmlParts& parts)
@@ -93,7 +93,7 @@ void Fill(const ProcessView& process, const Instances& of, nvmlProcessDetail_v1_
   *info = {process.pid, process.bytes, of.gpu, of.compute, 0};
 }
 
-// What the driver says of a call that asks it for no more than a number.
+// The driver's answer to a call that asks only for a number.
 bool IsRight(nvmlReturn_t result) {
   return result == NVML_SUCCESS || result == NVML_ERROR_INSUFFICIENT_SIZE;
 }
@@ -130,7 +130,7 @@ nvmlReturn_t ListDetails(nvmlDevice_t device, nvmlProcessDetailList_v1_t* list) 
   const auto real = TheNvml().nvmlDeviceGetRunningProcessDetailList;
   const NvmlParts parts = list != nullptr ? PartsOfNvml(device) : NvmlParts{};
   if (!KnowsAny(parts)) return real(device, list);
-  // A newer one than is known here would have the driver's own answer.
+  // A newer version would need the driver's own layout.
   if (list->version != kNvmlVersion1<nvmlProcessDetailList_v1_t>) {
     return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
   }
@@ -140,7 +140,7 @@ nvmlReturn_t ListDetails(nvmlDevice_t device, nvmlProcessDetailList_v1_t* list) 
   return Tell(parts, list->mode == kComputeMode, &list->numProcArrayEntries, list->procArray);
 }
 
-// In microseconds since 1970.
+// Microseconds since 1970.
 unsigned long long TimeStamp() {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -157,7 +157,7 @@ void Fill(const ProcessView& process, unsigned long long time,
   *sample = {time, process.pid, process.busy, 0, 0, 0, 0, 0};
 }
 
-// Samples are of now: none is newer than who asks has seen, if that is later.
+// Samples are of this moment: a caller that has seen later ones gets none.
 template <typename Sample>
 nvmlReturn_t TellUse(const NvmlParts& parts, unsigned long long seen, unsigned* count,
                      Sample* samples) {
@@ -197,7 +197,7 @@ nvmlReturn_t ListAllUse(nvmlDevice_t device, nvmlProcessesUtilizationInfo_v1_t* 
   return TellUse(parts, info->lastSeenTimeStamp, &info->processSamplesCount, info->procUtilArray);
 }
 
-// The driver's account of processes that ran knows no containers, and the region has none of it.
+// The driver's accounting of ended processes knows no containers, and the region has none.
 template <typename... Words>
 nvmlReturn_t Account(nvmlReturn_t (*real)(nvmlDevice_t, Words...), nvmlDevice_t device,
                      Words... words) {

@@ -16,7 +16,8 @@ uint32_t ProcessesOf(int place, ProcessView* processes, uint32_t room) {
   Region* const region = TheRegion();
   if (region == nullptr) return 0;
   uint32_t slots = __atomic_load_n(&region->accounting.slots_used, __ATOMIC_ACQUIRE);
-  const auto own = static_cast<uint32_t>(OwnSlot()) + 1;  // alone, nobody has ever used one
+  const auto own =
+      static_cast<uint32_t>(OwnSlot()) + 1;  // a process that is alone raises no slots_used
   if (slots < own) slots = own;
   if (slots > kMaxSlots) slots = kMaxSlots;
   uint32_t count = 0;
@@ -25,7 +26,7 @@ uint32_t ProcessesOf(int place, ProcessView* processes, uint32_t room) {
     const uint64_t owner = __atomic_load_n(&accounting.owner, __ATOMIC_RELAXED);
     if (owner == 0) continue;
     const uint64_t bytes = ShareOf(&region->accounting, place, slot) * kUnit;
-    // Who asks NVML alone has a slot, too.
+    // A process that only queries NVML has a slot as well.
     if (bytes == 0) continue;
     if (count < room) {
       const uint64_t* const sm = &region->hami.slots[slot].utilization[place].sm;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container's processes as its region has them: with the ids that it knows them by, and no
-// other container's. Any thread.
+// The container's processes in its region, by the container's ids; no other container's. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@ namespace tessera::limiter {
 
 struct ProcessView {
   uint32_t pid;
-  uint64_t bytes;  // that it holds of the device
+  uint64_t bytes;  // held on the device
   uint32_t busy;   // percent of the device's time
   bool operator==(const ProcessView&) const = default;
 };
 
-// Whether the region knows who runs on the accounting' device at that place: it is limited, and
-// this process has joined.
+// True if the region lists the processes of the accounting's device at that place: it is limited,
+// and this process has joined.
 bool KnowsProcesses(int place);
 
-// Those that hold something of it, up to `room` of them; how many there are.
+// The processes that hold memory of it, up to `room`. Returns their number.
 uint32_t ProcessesOf(int place, ProcessView* processes, uint32_t room);
 
 }  // namespace tessera::limiter

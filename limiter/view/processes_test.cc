@@ -61,7 +61,7 @@ TEST_F(ProcessesTest, WhatEachGetsOfTheTimeIsAPercentage) {
   Kill(other);
 }
 
-// By a process that only looks, as a monitor does.
+// By a process that only reads, such as a monitor.
 TEST_F(ProcessesTest, TheDeadAreNotListed) {
   InProcess([&] {
     ASSERT_TRUE(JoinWith(limits_));

@@ -24,7 +24,7 @@ constexpr Duration kAnswerLimit{30'000};
 constexpr Duration kBetweenQuestions{50};
 constexpr size_t kEventsShown = 50;
 
-// Asks the kubelet that runs in `dir`.
+// The client of the kubelet that runs in `dir`.
 class Control {
  public:
   explicit Control(std::string dir) : dir_(std::move(dir)) {}
@@ -35,7 +35,7 @@ class Control {
   Result<json::Object> Post(const std::string& verb, const json::Object& body = {}) {
     return Exchange({"POST", "/" + verb, {}, json::Write(body)});
   }
-  // An order that may take as long as a plugin likes.
+  // Sends an order that may take as long as a plugin takes.
   Result<json::Object> PostAndWait(const std::string& verb, const json::Object& body) {
     json::Object begun = TRY(Post(verb, body));
     for (;;) {
@@ -181,7 +181,7 @@ int RunKubelet(const kubelet::EmbeddedOptions& options) {
   if (Status started = server.Start(); !started) return PrintFailure(started.error());
   loop.Run();
   server.Stop();
-  loop.RunOnce();  // the last events
+  loop.RunOnce();  // delivers the last events
   return kOk;
 }
 

@@ -132,7 +132,7 @@ KubeletServer::~KubeletServer() {
 }
 
 Status KubeletServer::Start() {
-  // First, as it refuses where another one runs: starting kubelet takes the directory over.
+  // First, as it fails if another server runs: a start of kubelet takes the directory over.
   server_ = TRY(
       http::Server::ListenUnix(loop_, options_.root + "/control.sock",
                                [this](const http::Request& request) { return Answer(request); }));
@@ -147,7 +147,7 @@ void KubeletServer::Stop() {
 
 Status KubeletServer::StartKubelet() {
   if (kubelet_) return Fail(Reason::kInvalid, "kubelet runs already");
-  // The node's own kubelet, mostly: its plugins would be lost to it.
+  // Usually the socket of the node's own kubelet, which would lose its plugins.
   std::string socket = kubelet::Directories{options_.root}.kubelet_socket();
   if (os::IsListening(socket)) {
     return Fail(Reason::kSocketInUse, "another kubelet listens on {}", socket);
@@ -200,7 +200,7 @@ Result<json::Value> KubeletServer::Order(const std::string& verb, const json::Ob
   return Fail(Reason::kNotFound, "there is no order {}", verb);
 }
 
-// Ending kubelet ends the calls to plugins that hang, so this does not block for long.
+// Ending kubelet also ends hanging calls to plugins, so this does not block for long.
 Result<json::Value> KubeletServer::OrderKubelet(const std::string& verb) {
   if (verb != "start") {
     KubeletPtr kubelet = TRY(Running());

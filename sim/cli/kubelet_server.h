@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What answers on DIR/control.sock for `tessera-sim kubelet`: JSON in and out.
-//   GET  /status                 resources, pods, whether kubelet runs
-//   POST /run                    {"namespace","name","containers":[{"name","kind","limits"}]};
-//                                answers {"ticket":N} at once, for a plugin may hang for ever
-//   POST /restart-container      {"pod":"NAMESPACE/NAME","container"}; a ticket as well
-//   GET  /result?ticket=N        {"done":false}, or {"done":true} and what came out
-//   POST /end, /drop             {"pod"}, {"resource"}
-//   POST /restart, /kill, /start kubelet itself
+// The server on DIR/control.sock of `tessera-sim kubelet`: JSON in and out.
+//   GET  /status                 Resources, pods, whether kubelet runs.
+//   POST /run                    {"namespace","name","containers":[{"name","kind","limits"}]}.
+//                                Answers {"ticket":N} at once, as a plugin may hang for ever.
+//   POST /restart-container      {"pod":"NAMESPACE/NAME","container"}. Answers a ticket too.
+//   GET  /result?ticket=N        {"done":false}, or {"done":true} and the result.
+//   POST /end, /drop             {"pod"}, {"resource"}.
+//   POST /restart, /kill, /start kubelet itself.
 //   GET  /events?after=N         {"last":M,"events":[{"number","time","text"}]}
 #pragma once
 
@@ -27,19 +27,19 @@ namespace tessera::cli {
 // One thread: the loop's.
 class KubeletServer {
  public:
-  // `print` gets one line an event, without its end.
+  // `print` gets one line for each event, without a newline.
   KubeletServer(os::Loop& loop, kubelet::EmbeddedOptions options,
                 std::function<void(const std::string&)> print);
   ~KubeletServer();
 
   // Starts kubelet and listens.
   Status Start();
-  // Stops kubelet; events still come by the loop.
+  // Stops kubelet. Events still arrive through the loop.
   void Stop();
   http::Response Answer(const http::Request& request);
 
  private:
-  // Whoever runs a pod keeps the kubelet it was asked of, even when another has been started.
+  // A request to run a pod keeps its kubelet, even after another one was started.
   using KubeletPtr = std::shared_ptr<kubelet::EmbeddedKubelet>;
 
   Result<json::Value> Handle(const http::Request& request);
@@ -50,7 +50,7 @@ class KubeletServer {
   Result<json::Value> EventsAfter(const http::Request& request) const;
   Result<json::Value> RunPod(const json::Object& body);
   Result<json::Value> RestartContainer(const json::Object& body);
-  // Runs `work` off the loop; its answer waits under the ticket that is returned.
+  // Runs `work` off the loop. The result waits under the returned ticket.
   json::Value Begin(std::function<json::Object()> work);
   Status StartKubelet();
   Result<KubeletPtr> Running() const;
@@ -65,10 +65,10 @@ class KubeletServer {
   kubelet::EmbeddedOptions options_;
   std::function<void(const std::string&)> print_;
   os::Workers workers_{16};
-  KubeletPtr kubelet_;  // nullptr while it is down
+  KubeletPtr kubelet_;  // nullptr: kubelet is down
   std::unique_ptr<http::Server> server_;
   int64_t next_ticket_ = 1;
-  std::map<int64_t, std::optional<json::Object>> results_;  // nothing while the work goes on
+  std::map<int64_t, std::optional<json::Object>> results_;  // null: the work still runs
   int64_t last_event_ = 0;
   std::deque<Event> events_;
 };

@@ -32,7 +32,7 @@ class KubeletOrders : public testing::Test {
   std::string Tell(const std::string& path, const std::string& body = "") {
     return Body(server->Answer({"POST", path, {}, body}));
   }
-  // What came out under a ticket.
+  // The result of a ticket.
   std::string Outcome(const std::string& ticket) {
     std::string result = R"({"done":false})";
     while (result == R"({"done":false})") {
@@ -120,7 +120,7 @@ TEST_F(KubeletOrders, EventsAreKeptAndPrinted) {
             std::string::npos);
 }
 
-// Orders from another thread's command line, while the loop runs here.
+// Orders from a command line on another thread, while the loop runs here.
 class KubeletCommandLine : public KubeletOrders {
  protected:
   // Exit code, then what was written to either output.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of `tessera-sim kubelet`; what its commands do is in kubelet_command.cc.
+// The command line of `tessera-sim kubelet`. Its commands run in kubelet_command.cc.
 #include <fmt/format.h>
 
 #include "cli/command/numbers.h"
@@ -46,7 +46,7 @@ Option DirOption() {
           .help = "kubelet's root, with device-plugins, plugins_registry and pod-resources"};
 }
 
-// A verb that the embedded kubelet in --dir is told.
+// An order to the embedded kubelet in --dir.
 Command Order(std::string name, std::string summary, std::vector<Option> options,
               std::string example) {
   Command order = {

@@ -8,7 +8,7 @@
 namespace tessera::cli {
 namespace {
 
-// What a wrong command line is answered with, on standard error.
+// The message for a wrong command line, on standard error.
 std::string Refusal(const std::vector<std::string>& words) {
   SetProgramName("tessera-sim");
   Command command = KubeletCommand();

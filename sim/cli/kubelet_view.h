@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tessera-sim kubelet` shows of its answers. Pure; any thread.
+// The answers of `tessera-sim kubelet` as text. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tessera::cli {
 
-// Resources, then the devices that are held or not healthy, then the pods.
+// Resources, then held or unhealthy devices, then pods.
 std::string KubeletStatusText(const json::Object& status, const View& view);
-// What became of a pod.
+// The result of a pod's admission.
 std::string AdmissionText(const json::Object& admission);
 
 }  // namespace tessera::cli

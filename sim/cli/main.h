@@ -13,7 +13,7 @@ Command FaultCommand();
 // The whole command tree.
 Command SimProgram();
 
-// Runs what the command line says; the program's exit code.
+// Runs the command line; returns the program's exit code.
 int SimMain(int argc, char** argv);
 
 }  // namespace tessera::cli

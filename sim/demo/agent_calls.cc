@@ -8,7 +8,7 @@
 namespace tessera::demo {
 namespace {
 
-// An order may make the agent look at its devices first; a question is answered from memory.
+// An order may make the agent check its devices first; a question is answered from memory.
 constexpr Duration kOrderTimeout{5'000};
 constexpr Duration kQuestionTimeout{500};
 

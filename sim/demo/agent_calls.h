@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the demo asks of the agent over its control socket. Any thread.
+// The demo's calls to the agent over its control socket. Any thread.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ Status CallCordon(const std::string& socket, const SetCordon& cordon);
 Result<std::vector<Holding>> CallLedger(const std::string& socket);
 Result<Judgements> CallInventory(const std::string& socket);
 
-// The documents those answer with. kInvalid when they are not such.
+// Parses the answers. kInvalid: not such a document.
 Result<std::vector<Holding>> ReadLedger(std::string_view text);
 Result<Judgements> ReadInventory(std::string_view text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as the escape sequences of a terminal (ECMA-48, 256 colours). Pure; any thread.
+// Encodes frames as a terminal's escape sequences (ECMA-48, 256 colours). Pure; any thread.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace tessera::demo {
 
-// The alternate screen without cursor and line wrap, and back. Leaving is one constant string, so
-// that a signal handler can write it.
+// Enter and leave the alternate screen, without cursor and line wrap. Each is one constant string,
+// so that a signal handler can write it.
 inline constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 inline constexpr std::string_view kLeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-// The line with its inks, which are reset at its end. Without colour only bold is left.
+// The line with its inks, reset at its end. Without colour only bold stays.
 std::string Encode(const TextLine& line, bool colour);
 
-// What turns a screen that shows `before` into one that shows `after`: only lines that differ are
-// written. An empty `before` means an unknown screen: everything is.
+// The text that turns a screen from `before` to `after`; only changed lines are written. An empty
+// `before` means an unknown screen: all lines are written.
 std::string Difference(const Frame& before, const Frame& after, bool colour);
 
 }  // namespace tessera::demo

@@ -29,7 +29,7 @@ void Complain(const std::string& text) {
   fmt::print(stderr, "tessera-sim demo: {}\n", text);
 }
 
-// Neither a scenario that ships nor a file that can be read.
+// The name is neither a built-in scenario nor a readable file.
 void ComplainOfName(const std::string& name, const config::Problem& problem) {
   const std::vector<std::string> names = ScenarioNames();
   const std::optional<std::string> meant = Closest(name, names);
@@ -42,14 +42,14 @@ std::string AgentBeside(const std::string& program) {
   return program.substr(0, program.rfind('/')) + "/tessera";
 }
 
-// What is played when nothing is asked for.
+// The default scenario.
 std::string FittingScenario(const Hardware* hardware) {
   if (hardware == nullptr) return "default";
   if (hardware->is_wsl()) return "nvidia-wsl";
   return hardware->has_mig() ? "nvidia-mig" : "nvidia";
 }
 
-// One that ships, else a file.
+// A built-in scenario, else a file.
 config::Document Find(const std::string& name) {
   for (const BuiltinScenario& scenario : BuiltinScenarios()) {
     if (name == scenario.name) {
@@ -69,7 +69,7 @@ Picture FirstPicture(const Scenario& scenario, const DemoOptions& options) {
   return picture;
 }
 
-// Whether a resource of NVIDIA GPUs is ever configured.
+// Whether any configuration has a resource of NVIDIA GPUs.
 bool PlaysNvidia(const Scenario& scenario) {
   return scenario.config.nvidia || std::ranges::any_of(scenario.steps, [](const Step& step) {
            const auto* reconfigure = std::get_if<Reconfigure>(&step.action);
@@ -77,7 +77,7 @@ bool PlaysNvidia(const Scenario& scenario) {
          });
 }
 
-// Reads it; a problem is told. Nothing when there is one.
+// Reads the scenario; null: a problem was printed.
 std::optional<Scenario> ReadFor(const std::string& name, const Hardware* hardware) {
   const ReadScenario read = ParseScenario(Find(name));
   if (!read.problems.empty()) {
@@ -88,7 +88,7 @@ std::optional<Scenario> ReadFor(const std::string& name, const Hardware* hardwar
     }
     return std::nullopt;
   }
-  // The GPUs of the machine itself are never played with.
+  // The machine's own GPUs are never used.
   const bool nvidia = PlaysNvidia(read.scenario);
   if (nvidia && hardware == nullptr) {
     Complain(name + " plays NVIDIA GPUs: say which with --hardware, such as " +
@@ -104,14 +104,13 @@ std::optional<Scenario> ReadFor(const std::string& name, const Hardware* hardwar
   return read.scenario;
 }
 
-// What is left when the stage is gone.
+// The results after the stage's end.
 struct Ending {
   std::string directory;
-  std::string log;  // the last lines of the agents'
+  std::string log;  // the last lines of the log
 };
 
-// Everything but the output: builds the stage, plays, clears up. An error means that it could not
-// begin.
+// Builds the stage, plays, and cleans up; all but the output. An error: the play could not start.
 Result<Ending> PlayOn(const Scenario& scenario, const DemoOptions& options, Hardware* hardware,
                       bool live, Show& show, const Interruption& interruption) {
   Stage::Options stage_options{.kubelet = {},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tessera-sim demo`: an agent and an embedded kubelet in a private temporary directory play a
-// scenario while somebody watches. The agent is a real process of the program "tessera" beside this
-// one.
+// scenario for a viewer. The agent is a real process of the program "tessera" next to this one.
 #pragma once
 
 #include <string>
@@ -11,26 +10,26 @@
 namespace tessera::demo {
 
 struct DemoOptions {
-  std::string scenario{};  // the name of one that ships, or a file; empty: the one that fits
-  std::string hardware{};  // a description of NVIDIA GPUs; empty: there are none
-  std::string nvml{};      // the fake NVML that has them; empty: the one beside the program
+  std::string scenario{};  // a built-in name, or a file; empty: the one that fits
+  std::string hardware{};  // a description of NVIDIA GPUs; empty: none
+  std::string nvml{};      // their fake NVML; empty: the one next to the program
   bool json = false;       // one JSON object a line
   bool plain = false;      // plain lines, also on a terminal
-  double speed = 1;        // the scenario's times are divided by it; above 0
-  bool keep = false;       // the temporary directory stays, and is named at the end
+  double speed = 1;        // divides the times of the scenario; above 0
+  bool keep = false;       // keeps the temporary directory and prints its path
 };
 
-// Plays it, on the calling thread, which must not end meanwhile. 0: all went as it should; 1: a law
-// broke, or something was not as the scenario expects; 2: there is no such scenario or hardware, or
-// it is wrong, or they do not go together; 130 (128 + signal): interrupted. Nothing is left behind.
+// Plays the scenario on the calling thread, which must not end before. Leaves no process or file
+// behind. Returns 0: all was as expected; 1: a law broke, or an expectation was not met. 2: the
+// scenario or hardware is missing, bad, or they do not fit. 130 (128 + signal): interrupted.
 int RunDemo(const DemoOptions& options);
 
-// A scenario that ships with the program.
+// A scenario that is part of the program.
 struct BuiltinScenario {
   std::string_view name;  // "flapping-devices"
   std::string_view text;  // YAML
 };
-// The default first.
+// The default comes first.
 const std::vector<BuiltinScenario>& BuiltinScenarios();
 std::vector<std::string> ScenarioNames();
 

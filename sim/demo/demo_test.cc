@@ -36,7 +36,7 @@ class DemoTest : public ::testing::Test {
   }
   std::string output_path() const { return directory_ + "/output"; }
   std::string Output() const { return os::ReadFile(output_path()).value_or(""); }
-  // What is left besides the output.
+  // The files that are left besides the output.
   std::vector<std::string> Left() const {
     std::vector<std::string> names = *os::ListDirectory(directory_);
     std::erase(names, "output");
@@ -74,7 +74,7 @@ class DemoTest : public ::testing::Test {
       if (json::GetString(object, "event") != "list") continue;
       const std::string list = fmt::format("{} of {}", *json::GetInt(object, "allocatable"),
                                            *json::GetInt(object, "capacity"));
-      // Of a registration, where kubelet is asked before the first list came.
+      // A registration, at which kubelet has no list yet.
       if (list != "0 of 0") lists[*json::GetString(object, "resource")].insert(list);
     }
     return lists;
@@ -87,7 +87,7 @@ class DemoTest : public ::testing::Test {
     }
     return lists;
   }
-  // What is said when these arguments are wrong.
+  // The message for wrong arguments.
   std::string Refusal(const std::vector<std::string>& arguments) {
     EXPECT_EQ(Start(arguments).Wait(), 2);
     EXPECT_EQ(Left(), std::vector<std::string>());
@@ -227,8 +227,8 @@ TEST_F(DemoTest, InterruptionLeavesNothingBehind) {
   EXPECT_EQ(Left(), std::vector<std::string>());
 }
 
-// What ships in demo/hardware, and lists that its resources have while the scenario plays that fits
-// it. Others come in between, but none of another capacity.
+// A file of demo/hardware, and lists that its resources have while the fitting scenario plays.
+// Other lists come in between, but with the same capacity.
 struct Shipped {
   std::string hardware;
   std::map<std::string, std::set<std::string>> lists;  // by resource

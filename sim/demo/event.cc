@@ -13,10 +13,10 @@ namespace {
 
 using Kind = kubelet::KubeletEvent::Kind;
 
-// What took less is not worth a line for people.
+// Shorter waits get no line for people.
 constexpr Duration kNoticed{20};
 
-// Kubelet's own events that tell a viewer something the other observations do not.
+// kubelet's events that other observations do not show.
 struct Telling {
   Tone tone;
   std::string_view name;
@@ -34,7 +34,7 @@ std::optional<Telling> TellingOf(Kind kind) {
   }
 }
 
-// A whole number, or nothing.
+// A whole number; null: none.
 std::optional<int> NumberIn(const std::string& text) {
   int value = 0;
   const char* end = text.data() + text.size();
@@ -43,9 +43,9 @@ std::optional<int> NumberIn(const std::string& text) {
   return value;
 }
 
-// Shares of GPUs by their indices, ascending; others as they are.
+// Shares of GPUs by index, ascending; others by id.
 std::vector<std::string> Named(const std::vector<std::string>& ids, const HardwareNames& names) {
-  std::vector<std::pair<std::string, std::string>> shares;  // device, what follows it
+  std::vector<std::pair<std::string, std::string>> shares;  // device, rest of the share
   for (const std::string& id : ids) {
     const std::string device = DeviceOfShare(id);
     const HardwareDevice* known = names.Find(device);
@@ -190,7 +190,7 @@ void Narrator::Narrate(const Caption& said) {
 void Narrator::Narrate(const KubeletTold& told) {
   const std::optional<Telling> telling = TellingOf(told.event.kind);
   if (!telling) return;
-  // Kubelet's sentence names a socket with a long path.
+  // kubelet's sentence has a socket's long path.
   std::string text = told.event.text;
   if (told.event.kind == Kind::kRegistered) text = told.event.resource + " registered";
   Event& event = Add(telling->tone, std::string(telling->name), std::move(text));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: what happened, as one sentence each, for the list under the picture, the plain lines and
-// the JSON lines. Pure; plain data; one thread.
+// Events, one sentence each, for the list under the picture, the plain lines and the JSON lines.
+// Pure; plain data; one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace tessera::demo {
 
-// What an event means for the node: how it is shown.
+// The effect of an event on the node, which chooses its colour.
 enum class Tone : uint8_t { kStory, kPlain, kGood, kBad, kWarning, kBroken };
 
 struct Event {
@@ -30,11 +30,11 @@ struct Event {
   bool quiet = false;      // for JSON only
 };
 
-// Turns observations into events. Keeps only what it needs to leave out what says nothing new.
+// Turns observations into events. Keeps only what it needs to leave out repetitions.
 class Narrator {
  public:
   std::vector<Event> EventsOf(const Observation& observation);
-  // A broken law.
+  // The event of a broken law.
   static Event EventsOf(Duration at, const Breach& breach);
 
  private:
@@ -55,12 +55,12 @@ class Narrator {
   void Narrate(const InventoryRead& read);
   void Narrate(const Waiting& waiting);
   void Narrate(const Expected& expected);
-  // The resources whose numbers are not what was last told.
+  // The resources with changed numbers.
   void NarrateCounts(const std::vector<kubelet::ResourceStatus>& resources);
   Event& Add(Tone tone, std::string name, std::string_view text);
 
   Duration at_{};
-  std::vector<Event> events_;                          // of the observation being told
+  std::vector<Event> events_;                          // of the current observation
   std::map<std::string, std::pair<int, int>> counts_;  // resource -> capacity, allocatable
   HardwareNames names_;
   Worth worth_;
@@ -72,9 +72,9 @@ std::string PlainLine(const Event& event);
 std::string JsonLine(const Event& event);
 // "00:02.500".
 std::string ClockText(Duration at);
-// Ids in short: "0-3,7"; more than `limit` runs end in "...".
+// A short form of ids: "0-3,7"; more than `limit` runs end in "...".
 std::string ShortIds(const std::vector<std::string>& ids, size_t limit = 8);
-// Free of line ends and other control characters, for a terminal.
+// The text without newlines and other control characters, for a terminal.
 std::string OneLine(std::string_view text);
 
 }  // namespace tessera::demo

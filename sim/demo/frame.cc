@@ -12,7 +12,7 @@ bool Continues(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
-// Bytes that the first `columns` characters take.
+// The length in bytes of the first `columns` characters.
 size_t BytesOf(std::string_view text, int columns) {
   size_t at = 0;
   while (at < text.size() && columns > 0) {

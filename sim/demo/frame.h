@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame of the live view: lines of inked text, before a terminal's escapes come in. Plain data,
-// pure; any thread.
+// A frame of the live view: lines of inked text without a terminal's escapes. Plain data, pure; any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ enum class Style : uint8_t {
 
 struct Ink {
   Style style = Style::kPlain;
-  uint8_t hue = 0;     // of kTileHeld: which pod's colour
+  uint8_t hue = 0;     // of kTileHeld: the colour of the pod
   bool flash = false;  // it has just changed
   bool operator==(const Ink&) const = default;
 };
@@ -44,7 +44,7 @@ class TextLine {
   TextLine& Add(Ink ink, std::string text);
   TextLine& Add(Style style, std::string text) { return Add(Ink{style}, std::move(text)); }
   TextLine& Append(TextLine other);
-  // Spaces up to that column, if it is not there yet.
+  // Adds spaces up to that column.
   TextLine& PadTo(int column);
   void ClipTo(int columns);
 
@@ -59,16 +59,16 @@ class TextLine {
 
 using Frame = std::vector<TextLine>;
 
-// What kind of screen it is for.
+// The properties of a screen.
 struct Screen {
   int columns = 80;
   int rows = 24;
   bool unicode = true;
 };
 
-// Characters of text, each taken as one column wide.
+// The number of characters, each taken as one column.
 int Columns(std::string_view text);
-// The text cut or filled with spaces to exactly that many columns.
+// The text cut or padded to exactly that many columns.
 std::string Fit(std::string_view text, int columns);
 std::string Repeat(std::string_view text, int times);
 

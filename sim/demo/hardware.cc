@@ -43,7 +43,7 @@ Result<std::unique_ptr<Hardware>> Hardware::Open(const std::string& library,
   if (!text)
     return Fail(text.error().reason, "--hardware: {}; demo/hardware has some that ship",
                 text.error().message);
-  // With a slash in it the loader takes this file and searches nowhere.
+  // A path with a slash makes the loader take this file without a search.
   const std::string path = library.find('/') == std::string::npos ? "./" + library : library;
   if (!os::Exists(path)) {
     return Fail(Reason::kNotFound, "there is no {}, the fake NVML that --hardware needs: {}", path,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NVIDIA GPUs that a file describes: the files of their node, made and changed by the fake
-// NVML, which is a library of its own and no part of the program. Owned by whoever plays; one
-// thread.
+// NVIDIA GPUs from a description file. The fake NVML, a library of its own, makes and changes the
+// files of their node. Owned by the caller that plays; one thread.
 #pragma once
 
 #include <memory>
@@ -17,23 +16,23 @@ namespace tessera::demo {
 
 class Hardware {
  public:
-  // Loads the library and reads the description; nothing is made yet. An error says what to do.
+  // Loads the library and reads the description, without making files. An error says what to do.
   static Result<std::unique_ptr<Hardware>> Open(const std::string& library,
                                                 const std::string& description);
-  // Where the library is when nobody says: beside the program.
+  // The library's default path, next to the program.
   static std::string LibraryBeside(const std::string& program);
   ~Hardware();
   Hardware(const Hardware&) = delete;
   Hardware& operator=(const Hardware&) = delete;
 
-  // As described, in NVML's order.
+  // In NVML's order, as described.
   const std::vector<HardwareDevice>& devices() const { return devices_; }
   bool has_mig() const;
-  bool is_wsl() const;  // all GPUs are one device, which the kernel's driver does not tell of
+  bool is_wsl() const;  // all GPUs are one device, which the kernel's driver does not describe
 
-  // Makes the node below this directory, library included.
+  // Makes the node below this directory, with the library.
   Status Install(const std::string& directory);
-  // The devices that a change is about; an error when it cannot be. Both: after Install.
+  // The devices of a change, or why it is impossible. Ask and Make: after Install.
   Result<std::vector<HardwareDevice>> Ask(const ChangeHardware& change) const;
   Status Make(const ChangeHardware& change) const;
 
@@ -49,7 +48,7 @@ class Hardware {
 
   void* const handle_;  // of dlopen
   const std::string library_;
-  const std::string name_;  // of the description
+  const std::string name_;  // the description's
   const std::string text_;
   std::string directory_;
   std::vector<HardwareDevice> devices_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wish of whoever watches to end it. Any thread.
+// The viewer's request to end the demo. Any thread.
 #pragma once
 
 #include "base/clock.h"
@@ -9,18 +9,18 @@ namespace tessera::demo {
 
 class Interruption {
  public:
-  // The first one counts.
+  // The first signal counts.
   void Raise(int signal) {
     const MutexLock lock(mutex_);
     if (signal_ == 0) signal_ = signal;
     raised_.notify_all();
   }
-  // 0: none so far.
+  // 0: none yet.
   int signal() const {
     const MutexLock lock(mutex_);
     return signal_;
   }
-  // Waits for it; false when `until` came first.
+  // Waits for the request; false: `until` came first.
   bool WaitUntil(Steady until) const {
     MutexLock lock(mutex_);
     return raised_.wait_until(lock, until,

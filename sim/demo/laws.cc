@@ -22,16 +22,15 @@ ContainerKind ContainerKindOf(const kubelet::PodSpec& pod, const std::string& co
   return ContainerKind::kApp;
 }
 
-// Whether two containers of one pod may hold a share together: an init container is over before
-// the app containers start, and kubelet hands its devices on to them.
+// Whether two containers of one pod may hold a share. An init container ends before the app
+// containers start, and kubelet passes its devices to them.
 bool OneAfterTheOther(ContainerKind a, ContainerKind b) {
   return a == ContainerKind::kInit || b == ContainerKind::kInit;
 }
 
-// The devices behind the shares, each once, ascending, GPUs by index: what the environment must
-// say.
+// The devices of the shares, each once, ascending, GPUs by index: the environment's expected value.
 std::string DevicesOf(const std::vector<std::string>& share_ids, const HardwareNames& names) {
-  std::map<std::string, std::string, NaturalLess> devices;  // by what people call them
+  std::map<std::string, std::string, NaturalLess> devices;  // by name for people
   for (const std::string& share : share_ids) {
     const std::string id = DeviceOfShare(share);
     devices.emplace(names.Of(id), id);
@@ -41,7 +40,7 @@ std::string DevicesOf(const std::vector<std::string>& share_ids, const HardwareN
   return Join(ids, ",");
 }
 
-// The variable that names the granted devices; a family says so for all its resources. Empty: none.
+// The variable with the granted devices; a family's applies to all its resources. Empty: none.
 std::string VariableOf(const std::string& resource,
                        const std::map<std::string, std::string>& envs) {
   for (const auto& [name, variable] : envs) {
@@ -54,8 +53,7 @@ std::string VariableOf(const std::string& resource,
 constexpr std::string_view kMemoryLimit = "CUDA_DEVICE_MEMORY_LIMIT_";
 constexpr std::string_view kComputeLimit = "CUDA_DEVICE_SM_LIMIT";
 
-// As the library in the container reads them: by the number of the GPU; and one part of the compute
-// time for all, the least.
+// The limits as the library reads them: by the GPU's number, and the least compute time for all.
 std::map<std::string, std::string> LimitsFor(const std::vector<Fraction>& parts) {
   std::map<std::string, std::string> limits;
   int cores = 100;
@@ -159,7 +157,7 @@ std::vector<Breach> Laws::Check(const Observation& observation) {
   } else if (const auto* configured = std::get_if<Configured>(&observation.what)) {
     if (!configured->broken) {
       envs_ = configured->envs;
-      lists_.clear();  // another count or division is no loss
+      lists_.clear();  // a new count or division is no loss
     }
   } else if (const auto* told = std::get_if<KubeletTold>(&observation.what)) {
     if (told->event.kind == kubelet::KubeletEvent::Kind::kList) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laws the demo checks while it plays: what must hold whatever happens to the devices, the
+// The laws that the demo checks while it plays. They must hold whatever happens to the devices, the
 // agent and kubelet. Pure over observations; one thread.
 #pragma once
 
@@ -18,13 +18,13 @@
 namespace tessera::demo {
 
 enum class Law : uint8_t {
-  kOneHolder,    // no share is granted to two running containers
-  kHealthyOnly,  // no share is granted that was Unhealthy at that moment
-  kExact,        // a container gets exactly as many as it asked for, and its environment names them
-  kHeldStays,    // a device that a pod holds never leaves the list
-  kNothingLost,  // no restart loses a device or makes a sound one Unhealthy
-  kExactLimits,  // a container may use of virtual GPUs exactly what its shares were worth
-  kLedgerAgrees,  // the agent's ledger names exactly what kubelet granted
+  kOneHolder,     // no share is granted to two running containers
+  kHealthyOnly,   // no share is granted while it is Unhealthy
+  kExact,         // a container gets as many as it asked for, and its environment names them
+  kHeldStays,     // a device that a pod holds never leaves the list
+  kNothingLost,   // no restart loses a device or makes a healthy one Unhealthy
+  kExactLimits,   // a container's limits on virtual GPUs equal its shares
+  kLedgerAgrees,  // the agent's ledger equals kubelet's grants
 };
 inline constexpr std::array kAllLaws = {Law::kOneHolder,   Law::kHealthyOnly, Law::kExact,
                                         Law::kHeldStays,   Law::kNothingLost, Law::kExactLimits,
@@ -38,16 +38,16 @@ struct Breach {
   bool operator==(const Breach&) const = default;
 };
 
-// One line a container and resource, for comparing two views of who holds what. Holdings without a
-// pod's name are left out: those of init containers, which are over.
+// One line for each container and resource, to compare two ledgers. Holdings without a pod's name
+// are left out: they are of init containers, which have ended.
 std::set<std::string> LedgerLines(const std::vector<Holding>& holdings);
 
 class Laws {
  public:
-  // What this observation breaks; empty nearly always.
+  // The laws that this observation breaks; usually none.
   std::vector<Breach> Check(const Observation& observation);
 
-  // How often each law was looked at.
+  // The number of checks of each law.
   const std::map<Law, int>& checked() const { return checked_; }
 
  private:
@@ -57,7 +57,7 @@ class Laws {
     std::string container;
     kubelet::ContainerSpec::Kind kind;
   };
-  // What one resource's list said of one share.
+  // One resource's list: the health of each share.
   using List = std::map<std::string, bool>;  // id -> healthy
 
   void CheckPod(const PodTried& tried);
@@ -73,12 +73,12 @@ class Laws {
   void Break(Law law, std::string text) { breaches_.push_back({law, std::move(text)}); }
 
   std::map<Law, int> checked_;
-  std::vector<Breach> breaches_;  // of the observation being checked
+  std::vector<Breach> breaches_;  // of the current observation
   std::map<ShareKey, std::vector<Holder>> holders_;
   std::map<std::string, std::string> envs_;  // by resource
-  std::map<std::string, List> lists_;        // by resource, the last list seen
-  // Devices the scenario has touched: they may turn Unhealthy from then on. An empty id stands for
-  // all of the resource, an empty resource for any that has the device.
+  std::map<std::string, List> lists_;        // by resource, the last list
+  // Devices that the scenario has touched, so they may turn Unhealthy. An empty id stands for all
+  // of the resource, an empty resource for any with the device.
   std::set<ShareKey> excused_;
   HardwareNames names_;
   Worth worth_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the demo sees happen, as plain values. The laws, the tally, the picture and the list of
-// events are all made from these and nothing else. Any thread.
+// The demo's observations as plain values. The laws, the tally, the picture and the events are made
+// only from these. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -26,12 +26,12 @@ struct Caption {
   std::string text;
 };
 
-// kubelet told of something.
+// An event of the embedded kubelet.
 struct KubeletTold {
   kubelet::KubeletEvent event;
 };
 
-// kubelet starts or ends. It has started a moment after `up` is noted.
+// kubelet starts or ends. Its start completes a moment after `up` is noted.
 struct KubeletMoved {
   bool up = false;
   std::string how;  // "started", "killed with SIGKILL", "stopped"
@@ -44,11 +44,11 @@ struct AgentMoved {
   std::string how;     // "started", "killed with SIGKILL", "stopped with SIGTERM", "ended with 1"
 };
 
-// What kubelet made of a pod.
+// The result of a pod's admission.
 struct PodTried {
   kubelet::PodSpec pod;
   kubelet::Admission admission;
-  // "resource id" of the shares kubelet saw Unhealthy both just before and just after.
+  // "resource id" of shares that were Unhealthy in kubelet both just before and just after.
   std::set<std::string> sick;
 };
 
@@ -67,33 +67,33 @@ struct FaultMade {
   Fault fault;
 };
 
-// A GPU or MIG device of the NVIDIA hardware, as people call it.
+// A GPU or MIG device, with its names for people.
 struct HardwareDevice {
-  std::string index;  // "6", "6:0"; "6:-": a MIG device that goes
+  std::string index;  // "6", "6:0"; "6:-": a removed MIG device
   std::string id;
   std::string name;    // the model, or the MIG profile
-  int64_t memory = 0;  // MiB, of a GPU; 0: not known
+  int64_t memory = 0;  // MiB, of a GPU; 0: unknown
   bool operator==(const HardwareDevice&) const = default;
 };
 
-// The NVIDIA hardware is there, or changes. Noted before it takes effect.
+// The NVIDIA hardware appears or changes. Noted before it takes effect.
 struct HardwareMade {
-  std::optional<ChangeHardware> change;  // nothing: this is the hardware at the start
-  std::vector<HardwareDevice> devices;   // that it is about
+  std::optional<ChangeHardware> change;  // null: the hardware at the start
+  std::vector<HardwareDevice> devices;   // the devices of the change
 };
 
-// What is known of the devices, by id. Those that went are in it as well.
+// The known devices by id, removed ones included.
 class HardwareNames {
  public:
   void Learn(const std::vector<HardwareDevice>& devices) {
     for (const HardwareDevice& device : devices) known_[device.id] = device;
   }
-  // Null for one that is not NVIDIA hardware.
+  // Null: no NVIDIA hardware.
   const HardwareDevice* Find(const std::string& id) const {
     const auto found = known_.find(id);
     return found == known_.end() ? nullptr : &found->second;
   }
-  // What people call it: the index, else the id.
+  // The name for people: the index, else the id.
   const std::string& Of(const std::string& id) const {
     const HardwareDevice* device = Find(id);
     return device == nullptr ? id : device->index;
@@ -107,40 +107,40 @@ struct CordonMade {
   SetCordon cordon;
 };
 
-// Something the scenario asked for could not be done.
+// A step that failed.
 struct Refused {
   std::string what;
   Error error;
 };
 
-// The agent's configuration, at the start and whenever it changes. Noted before it takes effect.
+// The agent's configuration, at the start and at each change. Noted before it takes effect.
 struct Configured {
   std::map<std::string, std::string> envs;  // see AgentConfig
   bool first = false;
-  bool broken = false;                         // the agent must keep what it had
+  bool broken = false;                         // the agent must keep the former one
   std::map<std::string, VirtualGpus> vgpus{};  // see AgentConfig
 };
 
-// What one container may use of virtual GPUs, as its runtime is told.
+// One container's limits on virtual GPUs, as its runtime gets them.
 struct ContainerLimits {
   std::string pod;
   std::string container;
   std::string resource;
-  std::vector<std::string> ids{};                  // of the shares that it holds
-  std::map<std::string, std::string> variables{};  // empty: it is told nothing
+  std::vector<std::string> ids{};                  // of its shares
+  std::map<std::string, std::string> variables{};  // empty: it gets none
 };
 
-// The limits of all running containers that hold virtual GPUs; init containers are over.
+// The limits of all running containers with virtual GPUs. Init containers have ended.
 struct LimitsRead {
   std::vector<ContainerLimits> containers;
 };
 
-// The agent's ledger once the play is over, when it had time to settle.
+// The agent's ledger at the end of the play, after some time to settle.
 struct LedgerRead {
   std::vector<Holding> holdings;
 };
 
-// What the agent thinks of its devices: (resource, device id) -> state and why.
+// The agent's states of its devices: (resource, device id) -> state and reason.
 struct DeviceJudged {
   std::string state;   // "healthy", "suspect", ...
   std::string reason;  // stable name of the reason; empty when healthy
@@ -152,13 +152,13 @@ struct InventoryRead {
   Judgements devices;
 };
 
-// The scenario waits until something is true.
+// The scenario waits for a condition.
 struct Waiting {
   std::string text;
 };
 struct Expected {
   std::string text;
-  std::string seen;  // what was there instead, when not met
+  std::string seen;  // if not met, the actual state
   bool met = true;
   Duration waited{};
 };
@@ -168,11 +168,11 @@ using What = std::variant<Caption, KubeletTold, KubeletMoved, AgentMoved, PodTri
                           Configured, LimitsRead, LedgerRead, InventoryRead, Waiting, Expected>;
 
 struct Observation {
-  Duration at{};  // since the play began, real time
+  Duration at{};  // since the play began, in real time
   What what;
-  // kubelet's resources right after; kept from before while kubelet is down.
+  // kubelet's resources right after; the former ones while kubelet is down.
   std::vector<kubelet::ResourceStatus> resources;
-  std::string scenario_line;  // "default.yaml:12", empty when no step is behind it
+  std::string scenario_line;  // "default.yaml:12"; empty: no step caused it
 };
 
 }  // namespace tessera::demo

@@ -58,7 +58,7 @@ inline kubelet::ResourceStatus Gpus(const std::vector<std::string>& ids) {
   return resource;
 }
 
-// A pod of one container that asked for these and got them, with the environment to match.
+// A pod whose one container asked for these ids and got them, with a correct environment.
 inline PodTried Admitted(const std::string& pod, std::vector<std::string> ids) {
   PodTried tried;
   tried.pod.name = pod;
@@ -77,7 +77,7 @@ inline Configured WithEnv() {
   return {.envs = {{kNpu, "DUMMY_VISIBLE_DEVICES"}}, .first = true, .broken = false};
 }
 
-// Two GPUs, divided by ten. The first has the id that sorts behind the other's.
+// Two GPUs, divided by ten. The first one's id sorts after the other's.
 inline std::string FirstGpu() {
   return "GPU-b2222222-0000-0000-0000-000000000000";
 }

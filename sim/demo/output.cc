@@ -13,7 +13,7 @@ class LiveOutput : public Output {
  public:
   bool Happened(const Event&) override { return true; }
   bool Draw(const Picture& picture) override {
-    // Taken as late as this, so that the signals are caught before the screen is taken.
+    // Taken this late, so that signals are caught before the screen is taken.
     if (!terminal_) terminal_.emplace();
     return terminal_->Show(Render(picture, terminal_->CurrentScreen()));
   }

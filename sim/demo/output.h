@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the show appears: a live view on a terminal, plain lines, or JSON lines. Used from one
-// thread at a time.
+// The output of the show: a live view on a terminal, plain lines, or JSON lines. One thread at a
+// time.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace tessera::demo {
 class Output {
  public:
   virtual ~Output() = default;
-  // Both are false when nobody reads any more.
+  // Happened and Draw return false once the reader is gone.
   virtual bool Happened(const Event& event) = 0;
   virtual bool Draw(const Picture& picture) = 0;
   virtual void Resized() {}
@@ -28,7 +28,7 @@ class Output {
   virtual bool live() const { return false; }
 };
 
-// As the options and standard output ask for.
+// By the options and standard output.
 std::unique_ptr<Output> MakeOutput(const DemoOptions& options);
 
 }  // namespace tessera::demo

@@ -14,7 +14,7 @@ Event EventOf(std::string text) {
   return event;
 }
 
-// What comes out for a told and a quiet event.
+// The output for an ordinary and a quiet event.
 std::string Written(const DemoOptions& options) {
   testing::internal::CaptureStdout();
   const std::unique_ptr<Output> output = MakeOutput(options);

@@ -14,7 +14,7 @@ bool LooksLike(const Tile& a, const Tile& b) {
          a.taken == b.taken;
 }
 
-// In few columns. A MIG device's profile is in its resource's name already.
+// The model in few columns. A MIG device's profile is in its resource's name already.
 std::string ModelOf(const HardwareDevice& device) {
   constexpr std::string_view kVendor = "NVIDIA ";
   if (device.index.find(':') != std::string::npos) return "";
@@ -76,8 +76,8 @@ void Picture::UpdatePanels(const std::vector<kubelet::ResourceStatus>& resources
       const bool same = was != old.end() && LooksLike(*was->second, tile);
       tile.changed = same ? was->second->changed : now;
     }
-    // A kubelet that has just started knows no devices yet, only what its pods hold. Showing the
-    // tiles of before, dimmed, is truer than showing none.
+    // A kubelet that has just started knows only the devices that its pods hold. The former tiles,
+    // dimmed, are a better picture than none.
     if (panel.tiles.empty() && before != panels.end() && !panel.connected) {
       panel.tiles = before->tiles;
       for (Tile& tile : panel.tiles) tile.state = TileState::kUnknown;

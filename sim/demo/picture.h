@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture: everything the live view shows, brought up to date by what is observed. Plain data,
-// pure; one thread.
+// The data of the live view, updated by observations. Plain data, pure; one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +23,7 @@ enum class TileState : uint8_t {
   kSuspect,  // still offered, but a check failed
   kUnhealthy,
   kCordoned,
-  kUnknown,  // nobody vouches for it now: kubelet or the agent is away
+  kUnknown,  // kubelet or the agent is away, so its state is unknown
 };
 
 // One share of a device.
@@ -36,13 +35,13 @@ struct Cell {
 // One device.
 struct Tile {
   std::string id{};
-  std::string label{};  // what people call it: "7", a GPU's index
+  std::string label{};  // its name for people: "7", a GPU's index
   TileState state = TileState::kUnknown;
-  std::string why{};          // "check-failed", "recovering"; empty when there is nothing to say
-  std::vector<Cell> cells{};  // one for a whole device, one a replica otherwise
-  Duration changed{};         // when it last looked different
-  // Of a GPU that is divided into virtual ones.
-  int64_t memory = 0;           // MiB; 0: it is not one
+  std::string why{};          // "check-failed", "recovering"; empty: no reason
+  std::vector<Cell> cells{};  // one for a whole device, else one for each replica
+  Duration changed{};         // the time of its last change
+  // For a GPU with virtual ones.
+  int64_t memory = 0;           // MiB; 0: it has none
   std::vector<PodUse> taken{};  // by pod
 
   int held() const;
@@ -55,7 +54,7 @@ struct Panel {
   int allocatable = 0;
   int held = 0;  // shares
   bool connected = false;
-  std::string model{};        // of all its GPUs; empty when they differ or are none
+  std::string model{};        // of all its GPUs; empty: they differ, or there are none
   std::vector<Tile> tiles{};  // natural order
 };
 
@@ -65,11 +64,11 @@ struct Picture {
   // Set once.
   std::string title;
   std::string kubelet_version;  // "1.36"
-  Duration length{};            // how long the scenario takes when nothing is waited for
+  Duration length{};            // the scenario's length without waits
 
   Duration now{};
-  std::string story;    // the sentence said last
-  std::string waiting;  // what the scenario waits for; empty: nothing
+  std::string story;    // the last sentence
+  std::string waiting;  // the scenario's current wait; empty: none
   bool kubelet_up = false;
   std::vector<pid_t> agents;  // running, oldest first
   std::vector<Panel> panels;
@@ -82,7 +81,7 @@ struct Picture {
   void Update(const Observation& observation);
   void Add(const Event& event);
 
-  Judgements judgements;  // what the agent said last of its devices
+  Judgements judgements;  // the agent's last states of its devices
 
  private:
   HardwareNames names_;

@@ -12,10 +12,10 @@
 namespace tessera::demo {
 namespace {
 
-// How long a wait goes on without looking whether all still stand.
+// The longest wait between two checks of the processes.
 constexpr Duration kSlice{100};
 constexpr Duration kLookInterval{200};
-// The agent compares its ledger with kubelet at its own pace; the shortest is a second.
+// The agent compares its ledger with kubelet at most once a second.
 constexpr Duration kLedgerLimit{15'000};
 
 std::optional<std::string> Number(std::string_view what, const std::optional<int>& wanted,
@@ -24,7 +24,7 @@ std::optional<std::string> Number(std::string_view what, const std::optional<int
   return fmt::format("{} {}", what, seen);
 }
 
-// What is true instead; nothing when it is as expected.
+// The state that differs; null: all is as expected.
 std::optional<std::string> ResourceDiffers(const Expect& expect,
                                            const std::vector<kubelet::ResourceStatus>& resources) {
   for (const kubelet::ResourceStatus& resource : resources) {
@@ -36,7 +36,7 @@ std::optional<std::string> ResourceDiffers(const Expect& expect,
     if (auto seen = Number("allocatable", expect.allocatable, resource.allocatable)) return seen;
     if (auto seen = Number("held", expect.held, static_cast<int>(held))) return seen;
     if (expect.out && resource.capacity == 0) return "it has no devices";
-    // All devices of an agent that is gone are out: that says nothing of them.
+    // All devices of a gone agent are out, which is no evidence about them.
     if (expect.out && !resource.connected) return "its plugin has hung up";
     return Number("out", expect.out, resource.capacity - resource.allocatable);
   }
@@ -48,13 +48,14 @@ std::optional<std::string> ResourceDiffers(const Expect& expect,
 void Player::Play() {
   if (!Begin()) return;
   const Steady began = SystemClock().Now();
-  Steady played = began;  // the step before
+  Steady played = began;  // the time of the previous step
   Duration at{0};
   for (const Step& step : scenario_.steps) {
     const double speed = step.unhurried ? 1 : pace_.speed;
     const double scaled = static_cast<double>(step.at.count()) / speed;
     Steady when = began + Duration(static_cast<int64_t>(scaled));
-    // A machine with other work is late: what takes a device a while takes it all the same.
+    // On a busy machine a step is late. The time that devices need between steps must stay the
+    // same.
     if (step.unhurried) when = std::max(when, played + (step.at - at));
     if (!WaitUntil(when)) return;
     played = SystemClock().Now();
@@ -184,7 +185,7 @@ bool Player::Act(const Reconfigure& reconfigure) {
 bool Player::Act(const Expect& expect) {
   const Steady began = SystemClock().Now();
   std::optional<std::string> differs = Differs(expect);
-  // Pods come and go by steps only: waiting changes nothing.
+  // Only steps start and end pods, so waiting changes nothing.
   const Duration patience = expect.pod.empty() ? expect.within : Duration(0);
   if (differs && patience > Duration(0)) stage_.Note(Waiting{expect.Text()});
   while (differs && SystemClock().Now() - began < patience) {

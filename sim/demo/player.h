@@ -19,23 +19,23 @@ namespace tessera::demo {
 class Player {
  public:
   struct Pace {
-    double speed = 1;            // the scenario's times are divided by it
-    bool watch_devices = false;  // ask the agent again and again what it thinks of them
+    double speed = 1;            // divides the times of the scenario
+    bool watch_devices = false;  // asks the agent again and again for its devices
   };
   // All of these outlive the player.
   Player(const Scenario& scenario, Stage& stage, const Interruption& interruption, Pace pace)
       : scenario_(scenario), stage_(stage), interruption_(interruption), pace_(pace) {}
 
-  // Plays all of it and compares the ledgers. Ends early when interrupted, when an agent ends by
-  // itself, or when a step cannot be done; all of that is observed.
+  // Plays all steps and compares the ledgers. Ends early if interrupted, if an agent ends by
+  // itself, or if a step fails; all of these are observed.
   void Play();
 
  private:
   bool Begin();
   bool PlayStep(const Step& step);
-  // Waits; false when the play is over.
+  // Waits; false: the play is over.
   bool WaitUntil(Steady until);
-  // What is done again and again while waiting; false when the play is over.
+  // The repeated checks during a wait; false: the play is over.
   bool LookAround();
   bool Do(const std::string& what, Status status);
 
@@ -52,21 +52,21 @@ class Player {
   bool Act(const Reconfigure& reconfigure);
   bool Act(const Expect& expect);
 
-  // What is true instead; nothing when it is as expected.
+  // The state that differs from the expectation; null: it is met.
   std::optional<std::string> Differs(const Expect& expect);
   std::optional<std::string> PodDiffers(const Expect& expect);
   bool IsRunning(const std::string& pod);
-  // The containers and what they hold, as kubelet knows it.
+  // The containers and their devices in kubelet.
   std::vector<Holding> Granted();
-  // The agent's ledger. Ended pods stand in kubelet's checkpoint until it writes the next one; what
-  // the ledger has from there is kubelet's word, and left out.
+  // Compares the agent's ledger with kubelet's grants. kubelet's checkpoint has ended pods until
+  // its next write. Ledger entries from there are kubelet's, and left out.
   void CompareLedger();
 
   const Scenario& scenario_;
   Stage& stage_;
   const Interruption& interruption_;
   const Pace pace_;
-  std::map<std::string, kubelet::Admission> tried_;  // by pod, the last time
+  std::map<std::string, kubelet::Admission> tried_;  // by pod, its last admission
   Judgements judgements_;                            // as last observed
   Steady looked_{};
 };

@@ -22,7 +22,7 @@ steps:
 // Scenarios of a few steps against a real kubelet and the built agent.
 class PlayerTest : public ::testing::Test {
  protected:
-  // What went wrong, and what was missed, in order.
+  // Failures and unmet expectations, in order.
   std::vector<std::string> Play(const std::string& steps) {
     const ReadScenario read =
         ParseScenario(config::Document::Parse("try.yaml", std::string(kHead) + steps));
@@ -64,7 +64,7 @@ TEST_F(PlayerTest, DevicesOfAnAgentThatIsGoneAreNotOut) {
             Troubles({"dummy.com/npu out 4; seen: its plugin has hung up"}));
 }
 
-// The agent's start takes longer than both have until then.
+// The agent's start takes longer than the times of both steps.
 TEST_F(PlayerTest, AnUnhurriedStepKeepsItsDistanceFromTheOneBeforeThatIsLate) {
   EXPECT_EQ(Play("  - {at: 1ms, say: a}\n  - {at: 501ms, unhurried: true, say: b}\n"), Troubles{});
   // Each is noted a moment after its step began.

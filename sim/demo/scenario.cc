@@ -71,7 +71,7 @@ std::string Expect::Text() const {
 
 std::map<std::string, std::string> AgentFlags(const std::string& directory) {
   return {{config::FlagName("kubelet.root"), directory + "/kubelet"},
-          {config::FlagName("kubelet.socketPrefix"), "demo"},  // paths of sockets must be short
+          {config::FlagName("kubelet.socketPrefix"), "demo"},  // the paths of sockets must be short
           {config::FlagName("state.dir"), directory + "/state"},
           {config::FlagName("control.socket"), directory + "/agent.sock"},
           {config::FlagName("http.address"), "off"}};
@@ -81,7 +81,7 @@ AgentConfig ReadAgentConfig(Document& scenario, const Node& node, const std::str
                             bool broken) {
   const std::optional<std::string> text = scenario.Text(node, path);
   if (!text) return {};
-  // The text begins on the line below its key; empty lines before it keep its line numbers true.
+  // The text begins on the line below its key. Empty lines before it keep its line numbers correct.
   const std::string placed = std::string(static_cast<size_t>(node.line), '\n') + *text;
   const config::LoadResult loaded =
       config::Load(FullSchema(), {.file = Document::Parse(scenario.name(), placed),
@@ -106,7 +106,7 @@ AgentConfig ReadAgentConfig(Document& scenario, const Node& node, const std::str
     config.nvidia = config.nvidia || resource.kind.As<NvidiaConfig>() != nullptr;
     if (!resource.rendering.fractions) continue;
     config.vgpus[resource.name] = {*resource.rendering.fractions, resource.cdi_dir};
-    // Where CDI brings them it names none.
+    // Grants by CDI have no variable.
     if (WritesCdi(resource.rendering)) config.envs[resource.name] = "";
   }
   return config;

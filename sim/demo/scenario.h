@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario: what happens on the node, and when. Written by people in YAML
-// (docs/how-to/develop-a-plugin.md names every key), read here into plain steps in the order they
-// are played. Plain data; any thread.
+// A scenario: the node's events and their times. People write it in YAML
+// (docs/how-to/develop-a-plugin.md lists every key). It is read here into plain steps in playing
+// order. Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,44 +19,44 @@
 
 namespace tessera::demo {
 
-// How a resource divides its GPUs into virtual ones, and where the CDI documents are that say what
-// each container may use.
+// A resource's division of its GPUs into virtual ones. Also the directory of the CDI documents with
+// each container's limits.
 struct VirtualGpus {
   FractionRules division{};
   std::string cdi_dir{};
 };
 
-// The agent's configuration, without the paths, which the demo gives the agent as flags.
+// The agent's configuration without paths, which the demo passes as flags.
 struct AgentConfig {
-  std::string text;  // the file, as it stands in the scenario
-  // What of it the laws need: resource -> the variable that names the granted devices; empty: none.
+  std::string text;  // the file's text in the scenario
+  // For the laws: resource -> the variable with the granted devices; empty: none.
   std::map<std::string, std::string> envs;
-  bool nvidia = false;                         // it has a resource of NVIDIA's GPUs
-  std::map<std::string, VirtualGpus> vgpus{};  // resource -> how; others are not in it
+  bool nvidia = false;                         // it has a resource of NVIDIA GPUs
+  std::map<std::string, VirtualGpus> vgpus{};  // by resource; only those with policy vgpu
 };
 
-// Of every scenario's pods: their namespace and the names of their containers.
+// The namespace of every scenario's pods, and the names of their containers.
 inline constexpr char kPodNamespace[] = "default";
 inline constexpr char kInitContainer[] = "init";
 inline constexpr char kSidecarContainer[] = "sidecar";
 inline constexpr char kMainContainer[] = "main";
 
-// "ns/name" or, in the namespace of a scenario's pods, only the name.
+// "ns/name", or only the name in the namespace of a scenario's pods.
 std::string PodText(const std::string& pod_namespace, const std::string& name);
 
-// A sentence for whoever watches: what is about to be seen.
+// A sentence for the viewer about the next events.
 struct Say {
   std::string text;
 };
 
-// One pod is handed to kubelet, which admits or refuses it.
+// kubelet gets one pod, and admits or refuses it.
 struct RunPod {
   kubelet::PodSpec pod;
 };
 
 struct EndPod {
   std::string pod{};
-  bool must_run = true;  // false: planned when the pod was started, which may have been refused
+  bool must_run = true;  // false: the end was planned with the pod, which may have been refused
 };
 
 struct EndAll {
@@ -68,17 +68,16 @@ struct RestartContainer {
   std::string container;
 };
 
-// Something happens to the devices themselves.
+// A fault of the devices themselves.
 struct Fault {
   std::string verb{};  // "fail", "heal", "flap", ...; see backend/dummy/faults.h
   std::string resource{};
-  std::string device{};  // empty: the one `pod` holds, or all
-  std::string pod{};     // the first device this pod holds
+  std::string device{};  // empty: the one that `pod` holds, or all
+  std::string pod{};     // means the first device that this pod holds
   std::string detail{};
 };
 
-// The NVIDIA hardware behaves otherwise from now on, in the words of the fake NVML
-// (hardware_api.h).
+// The NVIDIA hardware changes. The text is in the form of the fake NVML (hardware_api.h).
 struct ChangeHardware {
   enum class What : uint8_t { kFaults, kMig };
   What what = What::kFaults;
@@ -103,25 +102,25 @@ struct MoveAgent {
   To to = To::kStop;
 };
 
-// The agent's configuration file is written anew.
+// The agent's configuration file is rewritten.
 struct Reconfigure {
   AgentConfig config;
-  bool broken = false;  // on purpose: the agent keeps what it had
+  bool broken = false;  // on purpose: the agent keeps its former one
 };
 
-// What must be true, now or within a while; the scenario waits for it.
+// A condition, now or within a time; the scenario waits for it.
 struct Expect {
-  std::string resource{};  // empty when `pod` is what is asked about
+  std::string resource{};  // empty: the condition is about `pod`
   std::optional<int> capacity{};
   std::optional<int> allocatable{};
   std::optional<int> held{};
-  std::optional<int> out{};  // so many of them, and not all, are not allocatable
+  std::optional<int> out{};  // so many devices, but not all, are not allocatable
 
   std::string pod{};
   std::optional<bool> running{};
-  std::string refused{};  // part of the message it was refused with
+  std::string refused{};  // part of the message of the refusal
 
-  Duration within{5'000};  // real time, whatever the speed
+  Duration within{5'000};  // real time at any speed
   // "dummy.com/npu allocatable 63, held 2", for people.
   std::string Text() const;
 };
@@ -130,14 +129,14 @@ using Action = std::variant<Say, RunPod, EndPod, EndAll, RestartContainer, Fault
                             SetCordon, MoveKubelet, MoveAgent, Reconfigure, Expect>;
 
 struct Step {
-  Duration at{};           // not before, in the scenario's time
-  bool unhurried = false;  // `at` is real time, whatever the speed
-  int line = 0;            // where it stands in the file
+  Duration at{};           // earliest time, in the scenario's time
+  bool unhurried = false;  // `at` is real time at any speed
+  int line = 0;            // its line in the file
   Action action;
 };
 
 struct Scenario {
-  std::string name;  // the file, for messages
+  std::string name;  // of the file, for messages
   std::string title;
   uint64_t seed = 1;
   kubelet::ConnectionRules rules = kubelet::ConnectionRules::kUpTo136;
@@ -152,15 +151,15 @@ struct ReadScenario {
   std::vector<config::Problem> problems;  // empty: the scenario can be played
 };
 
-// Everything wrong with the file is found at once. Bursts and the ends of pods that were given a
-// time to live become steps of their own; `seed` decides their jitter.
+// Reads the scenario and finds all problems at once. Bursts, and ends of pods with a time to live,
+// become steps of their own. `seed` decides their jitter.
 ReadScenario ParseScenario(config::Document document);
 
-// The flags that override what a configuration says of paths: name without dashes -> value.
-// Everything the agent touches is then below `directory`.
+// The flags that override a configuration's paths: name without dashes -> value. They put all that
+// the agent touches below `directory`.
 std::map<std::string, std::string> AgentFlags(const std::string& directory);
-// Reads the text of a configuration that stands in the scenario below `node`. Its problems are
-// reported at their place in the scenario. With `broken` it is a problem if there are none.
+// Reads a configuration's text in the scenario below `node`. Its problems are reported at their
+// place in the scenario. With `broken`, it is a problem if there are none.
 AgentConfig ReadAgentConfig(config::Document& scenario, const config::Node& node,
                             const std::string& path, bool broken);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small scenarios and what is wrong with them, for tests.
+// Small scenarios and their problems, for tests.
 #pragma once
 
 #include <fmt/core.h>

@@ -8,8 +8,8 @@ namespace tessera::demo {
 namespace {
 
 constexpr Duration kFrame{50};
-// The player looks for an interruption often. When it hangs for so long, in a call that an agent
-// does not answer, the agents are killed, which ends the call.
+// The player checks for an interruption often. If a call to an agent hangs this long, the agents
+// are killed, which ends the call.
 constexpr Duration kPatience{3'000};
 
 }  // namespace
@@ -25,7 +25,7 @@ Show::Show(std::unique_ptr<Output> output, Picture picture, Interruption& interr
     const os::Loop::Handle frames = loop_.Every(kFrame, [this] { Draw(); });
     ready.set_value();
     loop_.Run();
-    loop_.RunOnce();  // a show that ended before it began still takes what was observed
+    loop_.RunOnce();  // takes observations of a show that ended before its loop ran
     last_resort_ = {};
   });
   ready.get_future().wait();
@@ -90,7 +90,7 @@ std::vector<os::Loop::Handle> Show::CatchSignals() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     handles.push_back(loop_.OnSignal(signal, [this, signal] { Interrupt(signal); }));
   }
-  // Writing to a closed pipe then fails, which Happened and Draw see.
+  // So a write to a closed pipe fails with an error, which Happened and Draw return.
   handles.push_back(loop_.OnSignal(SIGPIPE, [] {}));
   handles.push_back(loop_.OnSignal(SIGWINCH, [this] { output_->Resized(); }));
   handles.push_back(loop_.OnSignal(SIGTSTP, [this] {

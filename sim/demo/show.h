@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The show: takes what is observed, checks the laws on it, counts it, and shows it, on a thread of
-// its own, so that the view stays alive whatever the player waits for. It also takes the signals.
+// The show takes observations, checks the laws on them, counts them, and displays them. It has a
+// thread of its own, so that the view stays alive while the player waits. It also handles the
+// signals.
 #pragma once
 
 #include <functional>
@@ -22,15 +23,15 @@ namespace tessera::demo {
 
 class Show {
  public:
-  // `interruption` is raised by SIGINT, SIGTERM, SIGHUP and SIGQUIT, and when nobody reads the
-  // output any more; it outlives the show. `picture` brings what is known before anything happens.
+  // SIGINT, SIGTERM, SIGHUP, SIGQUIT and a closed output raise `interruption`, which outlives the
+  // show. `picture` has the facts before the first observation.
   Show(std::unique_ptr<Output> output, Picture picture, Interruption& interruption);
   // Ends the thread.
   ~Show();
 
   // Any thread; shown in the order of the calls.
   void Observe(Observation observation);
-  // Shows what is left, ends the thread and the output, and says how it all went.
+  // Shows the rest, ends the thread and the output, and returns the summary.
   Summary Finish(Duration took);
 
  private:
@@ -45,7 +46,7 @@ class Show {
   Interruption& interruption_;
   const Steady began_;
 
-  // The thread's own while it runs.
+  // The members below are the thread's own while it runs.
   Laws laws_;
   Tally tally_;
   Narrator narrator_;

@@ -11,7 +11,7 @@
 namespace tessera::demo {
 namespace {
 
-// Keeps what it was given. The show's thread writes it; read after Finish.
+// Records its calls. The show's thread writes it; read after Finish.
 struct Record {
   std::vector<std::string> events;
   bool ended = false;

@@ -19,7 +19,7 @@
 namespace tessera::demo {
 namespace {
 
-// The agent promises two seconds.
+// The agent's own limit is two seconds.
 constexpr Duration kStopLimit{5'000};
 constexpr Duration kStopPoll{10};
 
@@ -33,7 +33,7 @@ std::set<std::string> SickIn(const std::vector<kubelet::ResourceStatus>& resourc
   return sick;
 }
 
-// $TMPDIR, unless sockets below it would have names too long for a unix socket.
+// $TMPDIR, unless paths below it are too long for unix sockets.
 std::string TemporaryPlace() {
   constexpr size_t kLongest = 16;
   const char* wanted = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): nobody sets it
@@ -83,7 +83,7 @@ Status Stage::StartKubelet() {
     asked_ = kubelet_.get();
   }
   kubelet_->SetListener([this](const kubelet::KubeletEvent& event) { NoteKubelet(event); });
-  // An agent may have been faster than the listener.
+  // The agent may have registered before the listener was set.
   for (const kubelet::ResourceStatus& resource : Resources()) {
     if (!resource.connected || resource.devices.empty()) continue;
     NoteKubelet({kubelet::KubeletEvent::Kind::kList, SystemClock().Now(), resource.name, ""});
@@ -92,7 +92,7 @@ Status Stage::StartKubelet() {
 }
 
 void Stage::StopKubelet() {
-  Resources();  // the last look
+  Resources();  // stores the last resources
   {
     const MutexLock lock(mutex_);
     asked_ = nullptr;
@@ -136,7 +136,7 @@ Status Stage::WriteConfig(const AgentConfig& config, bool broken) {
   return os::WriteFileAtomically(directory_ + "/tessera.yaml", config.text);
 }
 
-// A stand-in: no container of the demo's runs a program.
+// Placeholder files: no container of the demo runs a program.
 Status Stage::PutLibraries(const AgentConfig& config) const {
   for (const auto& [resource, vgpus] : config.vgpus) {
     const std::string path = node_directory() + vgpus.division.library;
@@ -169,7 +169,7 @@ Status Stage::StopAgent() {
   process.Signal(SIGTERM);
   std::optional<int> code = process.Poll();
   while (!code && SystemClock().Now() < end) {
-    // An interruption does not hurry it: it has the terminal's own signal as well.
+    // The demo's interruption does not shorten the wait: the agent gets the terminal's signal too.
     Interruption().WaitUntil(SystemClock().Now() + kStopPoll);
     code = process.Poll();
   }
@@ -261,7 +261,7 @@ void Stage::ReadLimits() {
   Note(std::move(read));
 }
 
-// Of the CDI document of the grant's own, where it has one.
+// From the grant's own CDI document, if it has one.
 std::map<std::string, std::string> Stage::LimitsOf(const kubelet::ContainerGrant& grant) const {
   const auto name = grant.response.annotations.find(kGrantAnnotation);
   if (grant.response.envs.contains("CUDA_DEVICE_SM_LIMIT") ||
@@ -324,7 +324,7 @@ void Stage::Note(What what) {
 void Stage::NoteKubelet(const kubelet::KubeletEvent& event) {
   const MutexLock lock(mutex_);
   if (asked_ != nullptr) resources_ = asked_->Resources();
-  // Not a step's doing: no place in the scenario.
+  // Not caused by a step: no place in the scenario.
   observer_({.at = SystemClock().Now() - began_,
              .what = KubeletTold{event},
              .resources = resources_,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stage: a private temporary directory with an embedded kubelet and agents in it, and what can
-// be done to them. Everything done and everything kubelet tells becomes an observation. Owned by
-// the player; one thread, which must not end while the stage stands: agents are its children.
+// The stage: a private temporary directory with an embedded kubelet and agents, and the actions on
+// them. Every action, and every event of kubelet, becomes an observation. Owned by the player. One
+// thread, which must outlive the stage, as the agents are its children.
 #pragma once
 
 #include <functional>
@@ -26,36 +26,36 @@ class Stage {
  public:
   struct Options {
     kubelet::EmbeddedOptions kubelet;  // without the root
-    std::string program;               // the agent's, "/usr/bin/tessera"
+    std::string program;               // of the agent, "/usr/bin/tessera"
     bool keep = false;                 // the directory stays
-    Hardware* hardware = nullptr;      // NVIDIA GPUs, if there are any; outlives the stage
+    Hardware* hardware = nullptr;      // NVIDIA GPUs, if any; outlives the stage
   };
-  // Gets every observation, in order, on whatever thread it was made; must not block.
+  // Gets every observation, in order, on the thread that makes it; must not block.
   using Observer = std::function<void(Observation)>;
 
-  // Makes the directory; nothing runs yet. `interruption` outlives the stage.
+  // Makes the directory and starts no process. `interruption` outlives the stage.
   static Result<std::unique_ptr<Stage>> Build(Options options, Observer observer,
                                               const Interruption& interruption);
-  // Ends what runs and removes the directory.
+  // Ends all processes and removes the directory.
   ~Stage();
 
   Status StartKubelet();
   void StopKubelet();
   void KillKubelet();
-  // nullptr while it is down.
+  // nullptr: it is down.
   kubelet::EmbeddedKubelet* kubelet() { return kubelet_.get(); }
-  // The resources as kubelet sees them, or saw them last.
+  // The resources in kubelet, or its last ones.
   std::vector<kubelet::ResourceStatus> Resources();
 
-  // Puts it in the directory, before anything runs.
+  // Puts the hardware in the directory, before any process starts.
   Status InstallHardware();
   Status WriteConfig(const AgentConfig& config, bool broken);
   Status StartAgent();
-  // The oldest agent ends, by SIGTERM within some seconds or by SIGKILL.
+  // Ends the oldest agent, by SIGTERM within some seconds or by SIGKILL.
   Status StopAgent();
   Status KillAgent();
   size_t agents() const { return agents_.size(); }
-  // Notes agents that ended by themselves; false when there was one.
+  // Notes agents that ended by themselves. False: there was one.
   bool CheckAgents();
 
   kubelet::Admission RunPod(const kubelet::PodSpec& pod);
@@ -65,14 +65,14 @@ class Stage {
   Status MakeChange(const ChangeHardware& change);
   Status MakeCordon(const SetCordon& cordon);
 
-  // What the running containers are told that they may use of virtual GPUs; done after every start
-  // of one as well.
+  // Notes the limits on virtual GPUs that the running containers get. Also done after every start
+  // of a container.
   void ReadLimits();
   void Note(What what);
-  // The step behind the observations from now on.
+  // Sets the step that later observations name.
   void SetStep(std::string scenario_line);
 
-  // Where the hardware's files are; the agent looks at no others.
+  // The directory of the hardware's files, the only ones that the agent sees.
   std::string node_directory() const { return directory_ + "/node"; }
   std::string control_socket() const { return directory_ + "/agent.sock"; }
   const std::string& directory() const { return directory_; }
@@ -100,11 +100,11 @@ class Stage {
   const Steady began_;
   std::unique_ptr<kubelet::EmbeddedKubelet> kubelet_;
   std::vector<Agent> agents_;                 // running, oldest first
-  std::map<std::string, VirtualGpus> vgpus_;  // by resource, of all configurations
+  std::map<std::string, VirtualGpus> vgpus_;  // by resource, from all configurations
 
-  Mutex mutex_;  // held while an observation is made and handed on
+  Mutex mutex_;  // held while an observation is made and delivered
   kubelet::EmbeddedKubelet* asked_ TESSERA_GUARDED_BY(mutex_) =
-      nullptr;  // kubelet_ while it may be asked
+      nullptr;  // kubelet_ while it can answer
   std::vector<kubelet::ResourceStatus> resources_ TESSERA_GUARDED_BY(mutex_);
   std::string scenario_line_ TESSERA_GUARDED_BY(mutex_);
 };

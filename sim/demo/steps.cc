@@ -18,9 +18,9 @@ using config::Node;
 constexpr int kMaxPods = 1'000;
 constexpr int kMaxCount = 1'000'000;
 
-constexpr Duration kLongest{86'400'000};  // so that sums of times are times
+constexpr Duration kLongest{86'400'000};  // so that sums of times do not overflow
 
-// What people write in a scenario: "2.5s" besides what the configuration takes.
+// A scenario's time: "2.5s", or any time of the configuration.
 std::optional<Duration> ParseMoment(std::string_view text) {
   if (const std::optional<Duration> whole = ParseDuration(text)) {
     return *whole <= kLongest ? whole : std::nullopt;

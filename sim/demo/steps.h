@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the steps of a scenario: one time and one action each. One thread.
+// Reads a scenario's steps: one time and one action each. One thread.
 #pragma once
 
 #include <random>
@@ -13,10 +13,10 @@ namespace tessera::demo {
 
 class StepReader {
  public:
-  // Problems go to `document`, which outlives this.
+  // Problems go to `document`, which outlives the reader.
   StepReader(config::Document& document, uint64_t seed) : document_(document), random_(seed) {}
 
-  // `path` is the step's place for messages: "steps[3]".
+  // `path`: the step's place for messages, "steps[3]".
   void Read(const config::Node& step, const std::string& path);
   // All steps read, in the file's order, bursts spread out.
   std::vector<Step> Take() { return std::move(steps_); }
@@ -24,7 +24,7 @@ class StepReader {
  private:
   using Node = config::Node;
 
-  // One entry of the table of actions: its key and the method that reads its value.
+  // One action: its key, and the method that reads its value.
   struct Known {
     std::string_view key;
     void (StepReader::*read)(const Node&, const std::string&);
@@ -49,10 +49,10 @@ class StepReader {
   void ReadBrokenConfig(const Node& node, const std::string& path);
   void ReadExpect(const Node& node, const std::string& path);
 
-  // The value under `key`; a problem when it is missing.
+  // The value under `key`; a missing one is a problem.
   const Node* Need(const Node& map, const std::string& path, std::string_view key);
   std::string NeedText(const Node& map, const std::string& path, std::string_view key);
-  // The text under `key`, or empty when there is none.
+  // The text under `key`; empty: there is none.
   std::string TextOf(const Node& map, const std::string& path, std::string_view key);
   std::optional<int> IntOf(const Node& map, const std::string& path, std::string_view key, int min);
   // "2.5s", "250ms", "1m"; `otherwise` when the key is missing.

@@ -157,7 +157,7 @@ std::string SummaryText(const Summary& summary) {
   for (Law law : kAllLaws) {
     const auto checked = summary.checked.find(law);
     const int times = checked == summary.checked.end() ? 0 : checked->second;
-    if (times == 0 && !summary.broken.contains(law)) continue;  // nothing gave occasion to
+    if (times == 0 && !summary.broken.contains(law)) continue;  // the law was never checked
     line(heading, fmt::format("{:<6} {:>4} x  {}", summary.broken.contains(law) ? "BROKEN" : "held",
                               times, LawText(law)));
     heading = "";

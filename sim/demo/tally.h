@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what happened, for the summary at the end. Pure over observations; one thread.
+// Counts events for the summary at the end. Pure over observations; one thread.
 #pragma once
 
 #include <map>
@@ -16,19 +16,19 @@ namespace tessera::demo {
 struct Summary {
   Duration took{};
   int admitted = 0;
-  std::map<std::string, int> refused;  // message, without the numbers' particulars -> pods
+  std::map<std::string, int> refused;  // message without its numbers -> pods
   int ended = 0;
   int started = 0;    // containers
-  int restarted = 0;  // containers, counted in `started` as well
+  int restarted = 0;  // containers, also counted in `started`
   int start_failures = 0;
   int grants = 0;
   int wrong_grants = 0;
   int lists = 0;
   int expectations = 0;
-  std::vector<std::string> failures;  // broken laws and what was not as expected, in order
+  std::vector<std::string> failures;  // broken laws and unmet expectations, in order
   std::map<Law, int> checked;
   std::set<Law> broken;
-  // Time from its start until every resource was listed again.
+  // The times from its start until every resource was listed again.
   std::vector<Duration> kubelet_recoveries;
   std::vector<Duration> agent_recoveries;
 
@@ -39,12 +39,12 @@ class Tally {
  public:
   void Count(const Observation& observation);
   void Count(const Breach& breach);
-  // The scenario could not be played on.
+  // The scenario could not go on.
   void Fail(std::string text) { summary_.failures.push_back(std::move(text)); }
   Summary Finish(Duration took, const std::map<Law, int>& checked) const;
 
  private:
-  // Something that went down and what is still missing until it has recovered.
+  // A process that went down, and the resources that it must list again.
   struct Recovery {
     Duration since{};
     std::set<std::string> missing;  // resources
@@ -56,7 +56,7 @@ class Tally {
                    const std::string& resource, Duration at);
 
   Summary summary_;
-  std::set<std::string> listed_;  // resources that were ever listed and are configured
+  std::set<std::string> listed_;  // configured resources that were ever listed
   int agents_ = 0;                // running now
   bool agent_was_up_ = false;
   bool kubelet_was_up_ = false;

@@ -25,8 +25,8 @@ std::string_view Environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// A crash must not leave somebody with a hidden cursor. Only write and raise, which are
-// async-signal-safe; the handler is one-shot, so raising ends the program as it would have ended.
+// A crash must not leave the terminal with a hidden cursor. Calls only write and raise, which are
+// async-signal-safe. The handler is one-shot, so raise ends the program as the crash would have.
 void LeaveAndCrash(int signal) {
   const ssize_t ignored = write(STDOUT_FILENO, kLeaveScreen.data(), kLeaveScreen.size());
   static_cast<void>(ignored);
@@ -108,7 +108,7 @@ void Terminal::SilenceKeys() {
   if (!keys_) return;
   termios silent = *keys_;
   silent.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON);
-  // Fails with EIO, or stops us, only in the background, where nobody types.
+  // Fails with EIO, or stops the program, only in the background, where there is no keyboard.
   tcsetattr(STDIN_FILENO, TCSANOW, &silent);
 }
 

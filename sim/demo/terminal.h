@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terminal the demo is watched in: standard output, taken over while this lives. One thread.
+// The viewer's terminal: standard output, taken over while this object lives. One thread.
 #pragma once
 
 #include <termios.h>
@@ -10,28 +10,28 @@
 
 namespace tessera::demo {
 
-// Whether a live view can be shown: a terminal on standard output that can move its cursor.
+// Whether a live view is possible: standard output is a terminal that can move its cursor.
 bool CanShowLive();
-// Whether what is written should be UTF-8, and in colour, by the environment.
+// Whether output is UTF-8, and in colour, by the environment.
 bool WantsUnicode();
 bool WantsColour();
 
 class Terminal {
  public:
-  // Takes the screen: alternate, cursor hidden, keys not echoed. Also given back by a crash.
+  // Takes the screen: alternate, cursor hidden, keys not echoed. A crash restores it too.
   Terminal();
-  // Gives it back as it was.
+  // Restores the screen.
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // The size as it is now.
+  // The present size.
   Screen CurrentScreen() const;
-  // Brings the screen to `frame`; false when nobody can see it any more (the other end is closed).
+  // Changes the screen to `frame`. False: the terminal is closed.
   bool Show(Frame frame);
-  // The screen is not what it was (a new size, or another program's output): all is drawn next.
+  // The screen is unknown, after a new size or another program's output: the next Show draws all.
   void Forget() { shown_.clear(); }
-  // Leaves the screen for a while, to be stopped by the shell, and comes back.
+  // Suspend leaves the screen so that the shell can stop the program; Resume takes it again.
   void Suspend();
   void Resume();
 
@@ -41,10 +41,10 @@ class Terminal {
   const bool unicode_;
   const bool colour_;
   Frame shown_;
-  std::optional<termios> keys_;  // as they were
+  std::optional<termios> keys_;  // the former settings
 };
 
-// Writes all of it to standard output; false when that is closed.
+// Writes all of it to standard output. False: that is closed.
 bool WriteOut(std::string_view text);
 
 }  // namespace tessera::demo

@@ -11,14 +11,14 @@
 namespace tessera::demo {
 namespace {
 
-// For so long a change is highlighted.
+// How long a change is highlighted.
 constexpr Duration kFlash{350};
-// A tile of three lines needs room for a reason; one of two for an id and a sign.
+// Least widths: kWide has room for a reason (three lines), kNarrow for an id and a sign (two).
 constexpr int kWide = 8;
 constexpr int kNarrow = 4;
-// From so many columns on a bar has its name and its percentage beside it.
+// A bar at least this wide has its name and percentage next to it.
 constexpr int kSpelled = 16;
-// So many fill a row of wide tiles, as the GPUs of most nodes do.
+// The most wide tiles in a row, as most nodes have this many GPUs.
 constexpr int kFew = 8;
 
 struct Shape {
@@ -27,7 +27,7 @@ struct Shape {
 };
 constexpr std::array kShapes = {Shape{4, 1}, Shape{4, 0}, Shape{3, 1}, Shape{3, 0},
                                 Shape{2, 1}, Shape{2, 0}, Shape{1, 0}};
-// The fourth line is for the reason under a GPU's memory and compute time.
+// The fourth line has the reason, below a GPU's memory and compute time.
 constexpr int kTallest = 4;
 
 int LinesOf(const std::vector<Panel>& panels, const Grid& grid) {
@@ -38,14 +38,14 @@ int LinesOf(const std::vector<Panel>& panels, const Grid& grid) {
 
 Ink InkOf(const Tile& tile, const std::string& pod, Duration now) {
   Ink ink{StyleOf(tile.state)};
-  // Cells of one device can belong to different pods, or to nobody.
+  // A device's cells can belong to different pods, or be free.
   if (ink.style == Style::kTileHeld && pod.empty()) ink.style = Style::kTileFree;
   if (ink.style == Style::kTileHeld) ink.hue = HueOf(pod);
   ink.flash = now - tile.changed < kFlash && tile.changed > Duration(0);
   return ink;
 }
 
-// The cells of a divided device, side by side; a count when there are too many.
+// The cells of a divided device, side by side; too many become a count.
 TextLine CellLine(const Tile& tile, const Grid& grid, const Screen& screen, Duration now) {
   TextLine line;
   const int cells = static_cast<int>(tile.cells.size());
@@ -62,7 +62,7 @@ TextLine CellLine(const Tile& tile, const Grid& grid, const Screen& screen, Dura
   return std::move(line.Add(InkOf(tile, "", now), Repeat(" ", grid.width - line.columns())));
 }
 
-// How much of a GPU's memory or of its compute time is granted, pod by pod.
+// The granted part of a GPU's memory or compute time, by pod.
 TextLine PartLine(const Tile& tile, bool memory, const Grid& grid, const Screen& screen,
                   Duration now) {
   const bool spelled = grid.width >= kSpelled;
@@ -124,7 +124,7 @@ Grid PlanGrid(const std::vector<Panel>& panels, int columns, int lines) {
     return std::ranges::any_of(panel.tiles, [](const Tile& tile) { return tile.memory > 0; });
   });
   for (int per_row : few ? std::array{kFew, 16, 32, 64} : std::array{16, kFew, 32, 64}) {
-    // A column to the left of every tile.
+    // Each tile has an empty column on its left.
     const int width = columns / per_row - 1;
     if (width < kNarrow) continue;
     for (const Shape& shape : kShapes) {
@@ -199,7 +199,7 @@ std::string ShortPod(std::string_view pod, int columns) {
   if (pod.size() <= room) return std::string(pod);
   size_t end = pod.size();
   while (end > 0 && IsDigit(pod[end - 1])) --end;
-  // Without a number, a single letter after a dash.
+  // No number: a single letter after a dash.
   if (end == pod.size() && end > 1 && pod[end - 2] == '-') end -= 2;
   const std::string_view tail = pod.substr(end);
   if (tail.size() >= room) return std::string(tail.substr(tail.size() - room));
@@ -207,7 +207,7 @@ std::string ShortPod(std::string_view pod, int columns) {
 }
 
 uint8_t HueOf(std::string_view pod) {
-  // FNV-1a: the same on every machine, so that a recording looks like the next.
+  // FNV-1a gives the same colours on every machine, so recordings look alike.
   uint32_t hash = 2'166'136'261u;
   for (char c : pod) hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619u;
   return static_cast<uint8_t>((hash ^ (hash >> 16)) % kHues);

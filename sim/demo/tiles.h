@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices as tiles: how large, how many in a row, what stands in each. Pure; any thread.
+// Devices as tiles: their size, number in a row, and content. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -19,12 +19,12 @@ struct Grid {
   int gap = 0;         // empty lines between rows
   bool spaced = true;  // an empty column between tiles
 
-  // Lines that so many tiles take.
+  // The lines that `tiles` tiles take.
   int LinesFor(size_t tiles) const;
 };
 
-// The largest tiles with which all panels fit into so many columns and lines; the smallest there
-// are, when nothing fits.
+// The largest tiles with which all panels fit into these columns and lines; the smallest, if none
+// fit.
 Grid PlanGrid(const std::vector<Panel>& panels, int columns, int lines);
 
 // The panel's tiles, at most `lines` lines.
@@ -35,10 +35,10 @@ std::vector<TextLine> TileLines(const Panel& panel, const Grid& grid, const Scre
 std::string_view Sign(TileState state, bool unicode);
 Style StyleOf(TileState state);
 
-// A pod's name in so few columns: whole, else its beginning and what tells it from its siblings:
-// "job-12" -> "jo12", "train-a" -> "tr-a".
+// A pod's name in `columns` columns. A longer name becomes its start and the part that
+// distinguishes it from its siblings: "job-12" -> "jo12", "train-a" -> "tr-a".
 std::string ShortPod(std::string_view pod, int columns);
-// Which of the colours a pod is shown in, so that neighbours differ.
+// The pod's colour, so that neighbours differ.
 uint8_t HueOf(std::string_view pod);
 inline constexpr uint8_t kHues = 8;
 

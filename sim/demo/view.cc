@@ -41,7 +41,7 @@ Style StyleOf(Tone tone) {
   return Style::kPlain;
 }
 
-// A bar of `columns`, of which `part` of `whole` is full.
+// A bar of `columns` columns, filled by `part` of `whole`.
 TextLine Bar(int columns, int64_t part, int64_t whole, Style style, const Screen& screen) {
   const int64_t full = whole > 0 ? std::clamp<int64_t>(part * columns / whole, 0, columns) : 0;
   TextLine line;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live view: a picture as lines of a screen. From the top: the title and the clock, the
-// sentence of the moment, kubelet and the agent, the resources with their devices as tiles, the
-// latest events, a legend. Pure; any thread.
+// Renders a picture as the lines of a screen. From the top: title and clock, the current sentence,
+// kubelet and the agent, the resources' devices as tiles, the latest events, a legend. Pure; any
+// thread.
 #pragma once
 
 #include "sim/demo/frame.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shares of virtual GPUs are worth, and who has how much of each GPU. Counted from the
-// scenario's configuration and the description of the hardware alone, so that what the agent says
-// can be checked against it. Pure over observations; one thread.
+// The worth of shares of virtual GPUs, and each pod's part of each GPU. Computed only from the
+// scenario's configuration and the hardware's description, so that the agent's answers can be
+// checked against it. Pure over observations; one thread.
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@
 
 namespace tessera::demo {
 
-// What a pod has of one GPU.
+// A pod's part of one GPU.
 struct PodUse {
   std::string pod;
   int64_t memory = 0;  // MiB
-  int cores = 0;       // percent of its compute time
+  int cores = 0;       // percent of compute time
   bool operator==(const PodUse&) const = default;
 };
 
@@ -26,15 +26,15 @@ class Worth {
  public:
   void Learn(const Observation& observation);
 
-  // By the configuration of now, GPUs by index; empty where these are no virtual GPUs.
+  // By the present configuration, GPUs by index; empty: these are no virtual GPUs.
   std::vector<Fraction> Of(const std::string& resource, const std::vector<std::string>& ids) const;
-  // What the container had when it was told first: that holds for its life.
+  // By the container's first limits, which hold for its life.
   std::vector<Fraction> Given(const ContainerLimits& limits) const;
 
   bool IsDivided(const std::string& resource) const { return vgpus_.contains(resource); }
-  // MiB; 0: not known.
+  // MiB; 0: unknown.
   int64_t MemoryOf(const std::string& device) const;
-  // Of the device, by pod; of containers that were told.
+  // The device's parts by pod, from containers with limits.
   std::vector<PodUse> TakenOf(const std::string& device) const;
 
  private:

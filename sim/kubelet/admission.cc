@@ -20,7 +20,7 @@ std::string MakeUid() {
                      word());
 }
 
-// In the order kubelet goes through them: init containers and sidecars, then the others.
+// kubelet's order: init containers and sidecars, then the others.
 std::vector<ContainerSpec> InOrder(const PodSpec& pod) {
   std::vector<ContainerSpec> ordered;
   for (bool app : {false, true}) {
@@ -31,7 +31,7 @@ std::vector<ContainerSpec> InOrder(const PodSpec& pod) {
   return ordered;
 }
 
-// What the API server would refuse.
+// The checks of the API server.
 Status CheckSpec(const PodSpec& pod, const Pods& pods) {
   if (pod.name.empty()) return Fail(Reason::kInvalid, "the pod has no name");
   if (pods.Find({pod.pod_namespace, pod.name}) != nullptr) {
@@ -181,7 +181,7 @@ Status PodAdmission::AllocateResource(const Claim& claim, int required, const Id
     return Fail(responses.error());
   }
   if (responses->empty()) {
-    // The devices stay taken until the next time kubelet counts anew.
+    // The devices stay taken until kubelet counts again.
     return Fail(Reason::kInvalid,
                 "no containers return in allocation response "
                 "&AllocateResponse{{ContainerResponses:[]*ContainerAllocateResponse{{}},}}");
@@ -235,8 +235,8 @@ Result<Ids> PodAdmission::Prefer(const Claim& claim, int required, const Ids& av
   return Ids(answer->begin(), answer->end());
 }
 
-// kubelet itself would let a resource pass that the node never had, for the scheduler sends no such
-// pod there; here it is refused, so that a misspelt name is seen.
+// kubelet would admit a resource that the node never had, as the scheduler sends no such pod. Here
+// it is refused, so that a misspelt name is seen.
 Status PodAdmission::CheckCapacity(const PodSpec& pod, std::string& reason) {
   for (const auto& [resource, requested] : RequestsOf(pod)) {
     if (requested == 0 || core_.devices.Handles(resource)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a pod on the node: admission with the allocation of its devices, the start of its
-// containers, its end. Any thread; one admission at a time, as in kubelet, so that a plugin that
-// hangs in Allocate holds up every later pod.
+// A pod's life on the node: admission with the allocation of devices, start of its containers, end.
+// Any thread. One admission runs at a time, as in kubelet, so a plugin that hangs in Allocate
+// delays all later pods.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ class PodAdmission {
   Admission Run(PodSpec pod);
   Status End(const PodName& name);
   Status Restart(const PodName& name, const std::string& container);
-  // After a start of kubelet: pods with a container that never came to start are admitted again,
-  // which fails while their plugin has not registered.
+  // After kubelet's start, admits pods again that have a container that never started. This fails
+  // until their plugin has registered.
   void ReadmitUnstarted();
 
-  // What each container of the pod holds.
+  // The devices of each of the pod's containers.
   static std::vector<ContainerGrant> GrantsOf(const Core& core, const PodSpec& pod)
       TESSERA_REQUIRES(core.mutex);
 
@@ -36,12 +36,12 @@ class PodAdmission {
   Status AllocateResource(const Claim& claim, int required, const Ids& reusable);
   Result<Ids> Choose(const Claim& claim, int required, const Ids& reusable);
   Result<Ids> Prefer(const Claim& claim, int required, const Ids& available, const Ids& chosen);
-  // The scheduler's count, for resources that no plugin answers for.
+  // The scheduler's count, for resources without a plugin.
   Status CheckCapacity(const PodSpec& pod, std::string& reason) TESSERA_REQUIRES(core_.mutex);
   void StartContainers(const PodSpec& pod, Admission& admission);
   Status StartContainer(const PodSpec& pod, const ContainerSpec& container);
   Status PreStart(const Claim& claim);
-  // Allocates what kubelet's accounting lack, as after a lost checkpoint.
+  // Allocates devices that kubelet's accounting lacks, as after a lost checkpoint.
   Status AllocateMissing(const PodSpec& pod, const ContainerSpec& container);
   std::vector<std::pair<std::string, int>> LimitsInRandomOrder(const ContainerSpec& container);
 

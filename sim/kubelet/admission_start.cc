@@ -17,7 +17,7 @@ void PodAdmission::StartContainers(const PodSpec& pod, Admission& admission) {
       Status started = StartContainer(pod, container);
       if (started) continue;
       admission.start_failures.emplace_back(container.name, started.error().message);
-      // What comes after an init container or sidecar waits for it.
+      // Later containers wait for an init container or sidecar that did not start.
       if (!app) return;
     }
   }

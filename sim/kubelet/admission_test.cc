@@ -152,7 +152,7 @@ TEST_F(Admitting, AnAnswerWithoutContainersKeepsTheDevicesTaken) {
   EXPECT_EQ(kubelet->RunPod(OneContainer("pod", 2)).message,
             "Allocate failed due to requested number of devices unavailable for dummy.com/npu. "
             "Requested: 2, Available: 1, which is unexpected");
-  // When another pod has ended, kubelet counts anew.
+  // After another pod has ended, kubelet counts again.
   ASSERT_TRUE(kubelet->RunPod(OneContainer("small", 1)).admitted);
   ASSERT_TRUE(kubelet->EndPod("default", "small"));
   EXPECT_FALSE(kubelet->RunPod(OneContainer("pod", 3)).admitted);
@@ -184,7 +184,7 @@ TEST_F(Admitting, AnAppContainerGetsTheInitContainersDevicesByASecondCall) {
   EXPECT_EQ(calls[0].size(), 2U);
   EXPECT_EQ(calls[1].size(), 3U);
   EXPECT_TRUE(std::includes(calls[1].begin(), calls[1].end(), calls[0].begin(), calls[0].end()));
-  // The app container is the one that holds them now.
+  // The app container is now the holder.
   for (const DeviceStatus& device : Npu().devices) {
     EXPECT_TRUE(device.container == "" || device.container == "app");
   }

@@ -9,7 +9,7 @@
 namespace tessera::kubelet::embedded {
 namespace {
 
-// Listens nowhere; having a callback service is what makes a server need the threads.
+// Has no port; its callback service makes it need the threads.
 struct IdleServer {
   IdleServer() {
     StartGrpc();
@@ -24,8 +24,8 @@ struct IdleServer {
 }  // namespace
 
 void KeepCallbackThreads() {
-  // Never deleted: that would wait for the threads while the process ends. Volatile, so that the
-  // compiler keeps the unread pointer, without which the leak checker takes the server for lost.
+  // Never deleted: that would wait for the threads at the process's end. Volatile, so that the
+  // compiler keeps the unread pointer. Without it the leak checker reports the server.
   static IdleServer* volatile kept = new IdleServer;
   (void)kept;
 }

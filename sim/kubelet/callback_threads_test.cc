@@ -12,8 +12,8 @@
 namespace tessera::kubelet::embedded {
 namespace {
 
-// A call to nobody, which is the only one there is; its callback lets go of it, so that the
-// callback's thread ends the last channel.
+// A call without a server, over the only channel. Its callback drops the call, so the callback's
+// thread ends the last channel.
 void CallAndLetGo() {
   struct Call {
     std::unique_ptr<v1::PodResourcesLister::Stub> stub =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends blocking work: once cancelled, for good, waits end early and the hooks of calls in flight
-// are run. Any thread.
+// Ends blocking work. Once cancelled, it stays so: waits end early, and the hooks of calls in
+// flight run. Any thread.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@ class Cancellation {
  public:
   void Cancel();
   bool cancelled() const;
-  // Waits that long; true when cancelled before or meanwhile.
+  // Waits for `duration`; true: it was cancelled.
   bool WaitFor(Duration duration) const;
 
-  // While it lives, `run` is called when the work is cancelled, at once when it already is. `run`
-  // must neither block nor touch the cancellation.
+  // While it lives, a cancellation calls `run`, at once if it has happened already. `run` must
+  // neither block nor use the cancellation, as it runs under the mutex.
   class Hook {
    public:
     Hook(Cancellation& cancellation, std::function<void()> run);
@@ -39,10 +39,10 @@ class Cancellation {
   std::map<const Hook*, std::function<void()>> hooks_ TESSERA_GUARDED_BY(mutex_);
 };
 
-// Counts work that must have ended before its surroundings are taken down. Any thread.
+// Counts work in flight, so that its owner can wait for its end. Any thread.
 class Outstanding {
  public:
-  // The work lasts until the last copy of what is returned is gone.
+  // The work ends with the last copy of the returned pointer.
   [[nodiscard]] std::shared_ptr<void> Begin();
   void WaitForNone() const;
 

@@ -18,8 +18,8 @@ void Core::Changed() {
 }
 
 void Core::SaveCheckpoint() {
-  // kubelet goes on without it as well. Not synced: no power loss is played here, and a busy disk
-  // would hold up everything else meanwhile.
+  // kubelet also goes on without it. Not synced: no power loss is simulated, and a busy disk would
+  // delay everything else.
   Status saved = os::ReplaceFile(
       directories.device_plugins() + "/" + kCheckpointFile,
       new_shape ? R"({"allocations":[],"version":2})" : WriteCheckpoint(devices.Save()));

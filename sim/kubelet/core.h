@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of one running embedded kubelet share: its directories, its accounting under one
-// mutex, its loop and its workers. Made at start, gone after Stop; the facade owns it and the parts
-// refer to it.
+// The shared parts of one running embedded kubelet: its directories, its accounting under one
+// mutex, its loop and its workers. Made at start, gone after Stop. The facade owns it, and the
+// parts refer to it.
 //
-// The loop's thread does what must not wait: accepting, timers, lists as they come in. Whatever
-// blocks runs on a worker or on the caller's thread. gRPC's threads only hand over.
+// The loop's thread runs work that must not wait: accepts, timers, received lists. Blocking work
+// runs on a worker or on the caller's thread. gRPC's threads only hand over.
 #pragma once
 
 #include <algorithm>
@@ -36,43 +36,43 @@ class Core {
 
   Mutex mutex;
   std::condition_variable_any changed;
-  uint64_t version TESSERA_GUARDED_BY(mutex) = 0;  // counts what changed
+  uint64_t version TESSERA_GUARDED_BY(mutex) = 0;  // the number of changes
   DeviceManager devices TESSERA_GUARDED_BY(mutex);
   Pods pods TESSERA_GUARDED_BY(mutex);
-  Ids pending TESSERA_GUARDED_BY(mutex);                          // uid of the pod in admission
-  std::string api_version TESSERA_GUARDED_BY(mutex) = "v1beta1";  // what plugins must speak
-  bool new_shape TESSERA_GUARDED_BY(mutex) = false;  // fault: the checkpoint is of another shape
+  Ids pending TESSERA_GUARDED_BY(mutex);                          // the uid of the pod in admission
+  std::string api_version TESSERA_GUARDED_BY(mutex) = "v1beta1";  // required of plugins
+  bool new_shape TESSERA_GUARDED_BY(mutex) = false;  // fault: the checkpoint has another shape
 
-  std::atomic<bool> silent{false};  // fault: Register is accepted, and no stream is asked for
+  std::atomic<bool> silent{false};  // fault: Register is accepted without a stream
   std::atomic<bool> stuck{false};   // fault: Register is not answered
   Cancellation stopping;
-  Outstanding outstanding;  // streams, calls and tasks that refer to this
+  Outstanding outstanding;  // streams, calls and tasks that refer to this object
   os::Loop loop;
   os::Workers workers{64};
 
-  // A wait of kubelet's, at this one's speed.
+  // A wait of kubelet's, scaled by this kubelet's speed.
   Duration Scaled(Duration real) const {
     return std::max(real / std::max(options.speed, 1), Duration(1));
   }
 
-  // Tells those who wait for a change.
+  // Wakes the waiters for a change.
   void Changed() TESSERA_REQUIRES(mutex);
   void SaveCheckpoint() TESSERA_REQUIRES(mutex);
   void SavePods() TESSERA_REQUIRES(mutex);
-  // Frees what ended pods hold.
+  // Frees the devices of ended pods.
   void CollectGarbage() TESSERA_REQUIRES(mutex);
 
-  // Without the mutex, as the next.
+  // Call it without the mutex, as DeliverEvents.
   void Emit(KubeletEvent::Kind kind, const std::string& resource, std::string text);
   void SetListener(std::function<void(const KubeletEvent&)> listener);
-  // Hands events over that were not yet; for the end, when the loop no longer runs.
+  // Delivers queued events: on the loop, and once more at the end, when it no longer runs.
   void DeliverEvents();
 
  private:
   Mutex event_mutex_;
   std::deque<KubeletEvent> events_ TESSERA_GUARDED_BY(event_mutex_);
-  // Held while a listener runs, so that SetListener returns only when the former one is done.
-  // A listener may set the next one itself, which no Mutex allows.
+  // Held while a listener runs, so that SetListener returns only after the former listener has
+  // ended. A listener may itself set the next one, so the mutex is recursive, which no Mutex is.
   std::recursive_mutex listener_mutex_;
   std::function<void(const KubeletEvent&)> listener_;
 };

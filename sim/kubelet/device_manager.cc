@@ -190,7 +190,7 @@ void DeviceManager::CollectGarbage(const Ids& active) {
     pod_devices_.Remove(uid);
     removed = true;
   }
-  // Only then does kubelet count anew, so what a failed Allocate left behind stays until then.
+  // Only then does kubelet count again; leftovers of a failed Allocate stay until then.
   if (removed) ReleaseUnkept();
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet's device manager: which resources there are, which of their devices are healthy, free and
-// held, and which plugin answers for them. Pure bookkeeping: no wire, no files, no clock of its
-// own, no lock (its owner guards it).
+// kubelet's device manager. It knows the resources, their healthy, free and held devices, and their
+// plugins. Pure bookkeeping: no wire, no files, no clock and no lock. Its owner guards it.
 #pragma once
 
 #include <memory>
@@ -17,59 +16,59 @@ namespace tessera::kubelet::embedded {
 
 class DeviceManager {
  public:
-  // A plugin that answers, or answered, for a resource.
+  // A resource's plugin, also one that has stopped.
   struct Plugin {
     std::shared_ptr<Endpoint> endpoint;    // nullptr: known from the checkpoint only
-    std::string path;                      // of its socket
-    std::optional<PluginOptions> options;  // nothing before the first registration of this start
-    std::optional<Steady> stopped;         // when its stream ended
+    std::string path;                      // of the plugin's socket
+    std::optional<PluginOptions> options;  // null before the first registration of this start
+    std::optional<Steady> stopped;         // the end of its stream
   };
 
-  // The devices being found for one claim, between Begin and Complete.
+  // The devices for one claim, between Begin and Complete.
   struct Selection {
-    Ids chosen;                 // already: those of earlier init containers
+    Ids chosen;                 // including those of earlier init containers
     Ids available;              // free and healthy
-    int needed = 0;             // still
-    bool empty_handed = false;  // nothing is to be allocated
+    int needed = 0;             // still to be chosen
+    bool empty_handed = false;  // no device is to be allocated
   };
 
   DeviceManager(ConnectionRules rules, Duration grace, uint64_t seed);
 
   // ---- plugins
-  // A plugin has connected and told its options. Fails under kFrom137 when that path is connected.
+  // A plugin has connected and sent its options. Fails under kFrom137 if that path is connected.
   Status Attach(const std::string& resource, Plugin plugin);
-  // A plugin's connection has ended. True when its devices became unhealthy by that.
+  // A plugin's connection has ended. True: its devices became unhealthy.
   bool Detach(const std::string& resource, const std::string& path, Steady now);
   void SetDevices(const std::string& resource, std::vector<ListedDevice> devices);
-  // Deletes resources whose plugin stopped longer than the grace ago; true when there were any.
+  // Deletes resources whose plugin stopped longer than the grace ago. True: there were any.
   bool DeleteExpired(Steady now);
-  // When DeleteExpired will next find one.
+  // The time of the next expiry for DeleteExpired.
   std::optional<Steady> NextExpiry() const;
-  // The plugin to ask; nullptr when the resource is unknown.
+  // The plugin that answers for the resource; nullptr: unknown resource.
   const Plugin* PluginOf(const std::string& resource) const;
 
   // ---- allocation, in kubelet's order
-  // Whether the resource is a plugin's, now or formerly with devices still held.
+  // Whether a plugin has the resource, or had it and containers hold devices.
   bool Handles(const std::string& resource) const;
-  // Checks the claim and takes `reusable` devices first; the errors are kubelet's.
+  // Checks the claim, then takes `reusable` devices first. The errors are kubelet's.
   Result<Selection> Begin(const Claim& claim, int required, const Ids& reusable);
-  // Fills the selection up: preferred ones first, then any, at random.
+  // Fills the selection: preferred devices first, then random ones.
   Status Complete(const Claim& claim, int required, Selection& selection, const Ids& preferred);
-  // Allocate has answered.
+  // Stores Allocate's answer.
   void Keep(const Claim& claim, const Ids& ids, std::string response);
-  // Allocate has failed: only what is kept stays in use.
+  // After a failed Allocate: only stored devices stay in use.
   void ReleaseUnkept();
-  // Frees what pods other than `active` hold; in kubelet this happens at the next admission.
+  // Frees the devices of pods outside `active`. kubelet does so at the next admission.
   void CollectGarbage(const Ids& active);
   std::vector<std::string> InRandomOrder(const Ids& ids);
 
   // ---- what there is
   const PodDevices& pod_devices() const { return pod_devices_; }
-  // Natural order; the holders are left empty.
+  // In natural order, without holders.
   std::vector<ResourceStatus> Resources() const;
-  // The healthy devices of every resource, held or not.
+  // The healthy devices of every resource, held ones too.
   std::vector<std::pair<std::string, ListedDevice>> Allocatable() const;
-  // nothing when the node never had the resource.
+  // Null: the node never had the resource.
   std::optional<int> AllocatableCount(const std::string& resource) const;
 
   // ---- the checkpoint
@@ -83,7 +82,7 @@ class DeviceManager {
   };
   struct Devices {
     Ids healthy;
-    Ids unhealthy;  // an id listed twice can be in both, as in kubelet
+    Ids unhealthy;  // a duplicate id can be in both, as in kubelet
   };
 
   void MarkUnhealthy(const std::string& resource);
@@ -93,10 +92,11 @@ class DeviceManager {
   const Duration grace_;
   std::mt19937_64 random_;
   std::map<std::string, Resource> plugins_;
-  std::map<std::string, Devices> devices_;                             // what node status counts
-  std::map<std::string, std::map<std::string, ListedDevice>> listed_;  // last list of each resource
+  std::map<std::string, Devices> devices_;  // counted by node status
+  std::map<std::string, std::map<std::string, ListedDevice>>
+      listed_;  // the last list of each resource
   std::map<std::string, Ids> in_use_;
-  std::set<std::string> reported_;  // resources that node status has ever named
+  std::set<std::string> reported_;  // every resource that node status has named
   PodDevices pod_devices_;
 };
 

@@ -15,7 +15,7 @@ namespace tessera::kubelet::embedded {
 namespace {
 
 constexpr Duration kRetry{20};
-constexpr int kMaxReceive = 4 * 1024 * 1024;  // grpc-go's default, which kubelet leaves alone
+constexpr int kMaxReceive = 4 * 1024 * 1024;  // grpc-go's default; kubelet does not change it
 
 enum class Wait : uint8_t { kReady, kHungUp, kNotYet };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connections from kubelet to a plugin's socket. They are made here and handed to gRPC when they
-// stand, so that nothing is ever dialled again behind kubelet's back, and a killed kubelet can drop
-// them as the kernel would. Any thread.
+// are established. So gRPC never dials again by itself, and a killed kubelet can drop them as the
+// kernel would. Any thread.
 #pragma once
 
 #include <functional>
@@ -19,21 +19,21 @@ class Channel;
 
 namespace tessera::kubelet::embedded {
 
-// What kubelet gives a connection for registering or for the watcher.
+// kubelet's time limit of a connection, for registration and for the watcher.
 inline constexpr Duration kDialLimit{10'000};
 
-// How long connecting to a plugin may take, and who may end it sooner.
+// The limits of a connection to a plugin.
 struct DialLimit {
-  Steady dial;                      // the connection itself
-  Steady call = Steady::max();      // and everything that follows, as the caller's deadline says
-  std::function<bool()> cancelled;  // asked every few milliseconds; may be empty
+  Steady dial;                      // for the connection
+  Steady call = Steady::max();      // for all that follows: the deadline of the caller
+  std::function<bool()> cancelled;  // ends it early; called every few milliseconds; may be empty
 };
 
-// Tries until a server answers on the socket (its HTTP/2 settings have come), as grpc-go's blocking
-// dial does; the error is Go's "context deadline exceeded" or "context canceled".
+// Tries until a server answers on the socket with its HTTP/2 settings, as grpc-go's blocking dial
+// does. The error is Go's "context deadline exceeded" or "context canceled".
 Result<os::Fd> Dial(const std::string& path, const DialLimit& limit, const Cancellation& stopping);
 
-// A channel over the connection. `authority` is what the plugin reads as the host.
+// A channel over the connection. The plugin reads `authority` as the host.
 std::shared_ptr<grpc::Channel> ChannelOver(os::Fd connection, const std::string& authority);
 
 }  // namespace tessera::kubelet::embedded

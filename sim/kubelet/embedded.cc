@@ -23,7 +23,7 @@ using embedded::PodName;
 
 constexpr std::string_view kSocket = "kubelet.sock";
 
-// Every socket directly in device-plugins goes; sub-directories and files stay.
+// Removes every socket directly in device-plugins. Sub-directories and other files stay.
 Status RemoveSockets(const std::string& directory, std::string_view except) {
   for (const std::string& name : TRY(os::ListDirectory(directory))) {
     std::string path = directory + "/" + name;
@@ -34,7 +34,7 @@ Status RemoveSockets(const std::string& directory, std::string_view except) {
   return {};
 }
 
-// A file that cannot be read is as good as none, as for kubelet.
+// A file that cannot be read counts as missing, as in kubelet.
 void ReadAccounting(Core& core) TESSERA_REQUIRES(core.mutex) {
   std::string path = core.directories.device_plugins() + "/" + kCheckpointFile;
   if (auto text = os::ReadFile(path)) {
@@ -104,13 +104,13 @@ void EmbeddedKubelet::Impl::End(bool abruptly) {
   if (ended) return;
   ended = true;
   core.stopping.Cancel();
-  if (abruptly) connections.CloseAll(true);  // before anything can be said politely
+  if (abruptly) connections.CloseAll(true);  // before any polite message is sent
   core.loop.Stop();
   if (thread.joinable()) thread.join();
   watcher.Stop();
   if (registration) registration->Close(abruptly);
   if (pod_resources) pod_resources->Close(abruptly);
-  // Calls in flight end with their connections; then nobody refers to the core any more.
+  // Calls in flight end with their connections; then no thread uses the core.
   connections.CloseAll(abruptly);
   core.outstanding.WaitForNone();
   core.Emit(KubeletEvent::Kind::kStopped, "", abruptly ? "kubelet was killed" : "kubelet stopped");
@@ -120,7 +120,7 @@ void EmbeddedKubelet::Impl::End(bool abruptly) {
 }
 
 std::vector<ResourceStatus> EmbeddedKubelet::Impl::Resources() {
-  // Of an init container and the app container that got its devices, the latter is the holder.
+  // An init container's devices pass to an app container, which then counts as the holder.
   std::map<std::pair<std::string, std::string>, std::pair<const Pod*, std::string>> holders;
   for (const auto& [name, pod] : core.pods.all()) {
     for (bool init : {true, false}) {

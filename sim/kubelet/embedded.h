@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The embedded kubelet: a faithful stand-in for kubelet's device manager, for trying plugins out
-// with no cluster. It speaks kubelet's side of the wire (registration, dial-back, options, streams,
-// preferred allocation, allocate, pre-start, plugin watcher, pod-resources), keeps kubelet's
-// checkpoint and obeys the rules of kubelet 1.36 or 1.37, whichever is chosen. It knows nothing of
-// Tessera's agent: any device plugin can be developed against it.
+// The embedded kubelet: a faithful stand-in for kubelet's device manager, to try plugins without a
+// cluster. It speaks kubelet's side of the wire: registration, dial-back, options, streams,
+// preferred allocation, allocate, pre-start, plugin watcher and pod-resources. It keeps kubelet's
+// checkpoint and follows the chosen rules, of kubelet 1.36 or 1.37. It does not depend on Tessera's
+// agent: any device plugin can be developed against it.
 //
-// Threads: it has its own; every method may be called from any thread. Listener calls come one at a
-// time from one of those threads, never while a lock of the embedded kubelet is held; a listener
-// must not call what blocks (RunPod, RestartContainer, WaitUntil, Stop, Kill).
+// It has its own threads; any thread may call every method. Listener calls come one at a time from
+// one of those threads, never under a lock of the embedded kubelet. A listener must not call a
+// blocking method: RunPod, RestartContainer, WaitUntil, Stop or Kill.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,16 @@ enum class ConnectionRules : uint8_t {
 struct KubeletEvent;
 
 struct EmbeddedOptions {
-  std::string root;  // holds device-plugins, plugins_registry and pod-resources; made when missing
+  std::string root;  // has device-plugins, plugins_registry and pod-resources; made if missing
   ConnectionRules rules = ConnectionRules::kUpTo136;
-  // How long a stopped endpoint's capacity is kept: five minutes in kubelet.
+  // How long a stopped endpoint keeps its capacity: five minutes in kubelet.
   Duration grace{300'000};
-  // Divides every wait of kubelet's that is long for a test (plugin watcher's reconcile period and
-  // back-off, grace): 1 is real time.
+  // Divides kubelet's waits that are long for a test: the plugin watcher's reconcile period and
+  // back-off, and the grace. 1 is real time.
   int speed = 1;
   uint64_t seed =
       1;  // of the random order in which ids are offered and chosen, as kubelet's maps do
-  std::function<void(const KubeletEvent&)> listener;  // as SetListener, from the start on
+  std::function<void(const KubeletEvent&)> listener;  // as SetListener, from the start
 };
 
 struct ContainerSpec {
@@ -53,11 +53,11 @@ struct ContainerSpec {
 struct PodSpec {
   std::string pod_namespace = "default";
   std::string name;
-  std::string uid;                        // empty: one is made
+  std::string uid;                        // empty: one is generated
   std::vector<ContainerSpec> containers;  // init containers and sidecars first, in order
 };
 
-// What one container got of one resource.
+// A container's grant of one resource.
 struct ContainerGrant {
   std::string container;
   std::string resource;
@@ -65,14 +65,14 @@ struct ContainerGrant {
   Grant response;                // Allocate's answer, as received
 };
 
-// What became of a pod.
+// The result of a pod's admission.
 struct Admission {
   bool admitted = false;
   std::string uid;
-  std::string reason;   // "UnexpectedAdmissionError", "OutOfdummy.com/npu", ... when refused
-  std::string message;  // what a user reads in the pod's status
+  std::string reason;   // if refused: "UnexpectedAdmissionError", "OutOfdummy.com/npu", ...
+  std::string message;  // the message in the pod's status
   std::vector<ContainerGrant> grants;
-  // A container that could not be started (pre-start refused): kubelet would retry it.
+  // Containers that did not start, as pre-start refused them. kubelet would retry.
   std::vector<std::pair<std::string, std::string>> start_failures;  // container, message
 };
 
@@ -80,7 +80,7 @@ struct DeviceStatus {
   std::string id;
   bool healthy = false;
   std::vector<int> numa_nodes;
-  std::string pod_namespace, pod, container;  // who holds it; empty when free
+  std::string pod_namespace, pod, container;  // the holder; empty: free
 };
 
 struct ResourceStatus {
@@ -91,7 +91,7 @@ struct ResourceStatus {
   std::vector<DeviceStatus> devices;  // natural order
 };
 
-// Something that happened, for logs and views.
+// An event, for logs and views.
 struct KubeletEvent {
   enum class Kind : uint8_t {
     kRegistered,
@@ -109,29 +109,29 @@ struct KubeletEvent {
   };
   Kind kind;
   Steady at{};
-  std::string resource;  // empty when none is concerned
+  std::string resource;  // empty: no resource
   std::string text;      // one sentence for people
 };
 
 class EmbeddedKubelet {
  public:
   // Starts as kubelet does: reads the checkpoint, deletes the sockets in device-plugins, binds
-  // kubelet.sock. The pods of the last run (kept in ROOT/pods.json, as the API server would) are
-  // still running; a pod with a container that never came to start is admitted anew, and refused.
+  // kubelet.sock. The pods of the last run still run; ROOT/pods.json keeps them as the API server
+  // would. A pod with a container that never started is admitted again, and refused.
   static Result<std::unique_ptr<EmbeddedKubelet>> Start(const EmbeddedOptions& options);
   ~EmbeddedKubelet();  // Stop
 
-  // Ends as on SIGTERM: connections closed, sockets removed. Pods keep running (the checkpoint has
-  // them).
+  // Ends as on SIGTERM: closes connections and removes sockets. Pods keep running, as the
+  // checkpoint has them.
   void Stop();
-  // Ends as on SIGKILL: nothing is tidied.
+  // Ends as on SIGKILL, without any cleanup.
   void Kill();
 
-  // Admits a pod and starts its containers, or refuses it, as kubelet would. Blocks meanwhile.
+  // Admits a pod and starts its containers, or refuses it, as kubelet would. Blocks.
   Admission RunPod(const PodSpec& pod);
-  // Ends a pod; its devices are free again. kNotFound when no such pod runs.
+  // Ends a pod and frees its devices. kNotFound: no such pod runs.
   Status EndPod(const std::string& pod_namespace, const std::string& name);
-  // Starts a container again after it ended: pre-start with the cached grant.
+  // Starts an ended container again: pre-start with the cached grant.
   Status RestartContainer(const std::string& pod_namespace, const std::string& name,
                           const std::string& container);
 
@@ -141,31 +141,31 @@ class EmbeddedKubelet {
                                        const std::string& name) const;
   std::vector<std::string> Pods() const;  // "namespace/name"
 
-  // Until `condition` holds for Resources(); false when `timeout` passed first. Looks again at
-  // every change, without sleeping.
+  // Waits until `condition` holds for Resources(); false: `timeout` passed first. Checks at every
+  // change, without sleeping.
   bool WaitUntil(const std::function<bool(const std::vector<ResourceStatus>&)>& condition,
                  Duration timeout) const;
 
-  // Called for every event from now on; nullptr ends it.
+  // Called for every later event; nullptr ends it.
   void SetListener(std::function<void(const KubeletEvent&)> listener);
 
   // ---- faults
-  // While on, Register is answered with OK and nothing follows: what kubelets after 1.37 do with a
-  // socket that they take for connected.
+  // While on, Register is answered with OK, but no stream follows. Kubelets after 1.37 do so with a
+  // socket that they consider connected.
   void AcceptRegisterButNeverStream(bool on);
   // While on, Register is not answered.
   void HangInRegister(bool on);
-  // While on, no list of the resource's plugin is taken or, but for one, read; calls go on.
-  // kNotFound when none is connected.
+  // While on, no list of the resource's plugin is delivered, and only one more is read. Other calls
+  // go on. kNotFound: no plugin is connected.
   Status HangInStream(const std::string& resource, bool on);
-  // Takes plugins of that API version only, from the next Register on.
+  // Accepts only plugins of that API version, from the next Register on.
   void SpeakVersion(const std::string& version);
-  // While on, its checkpoint is of a shape that kubelets up to 1.37 do not write.
+  // While on, the checkpoint has a shape that kubelets up to 1.37 do not write.
   void ShapeCheckpointAnew(bool on);
-  // Hangs up on the plugin of the resource. kNotFound when none is connected.
+  // Ends the connection to the resource's plugin. kNotFound: no plugin is connected.
   Status DropStream(const std::string& resource);
-  // Deletes the plugins' sockets from device-plugins, as a clean-up by other hands would;
-  // connections stay.
+  // Deletes the plugins' sockets in device-plugins, as another program's cleanup would. Connections
+  // stay.
   Status WipeSocketDirectory();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start, stop and sudden death of kubelet, and what outlives them.
+// kubelet's start, stop and kill, and the state that outlives them.
 #include "sim/kubelet/embedded.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin as the device manager knows it, without its wire. The messages of errors are kubelet's
-// texts, e.g. "rpc error: code = Unavailable desc = ...". Any thread; calls block.
+// A plugin without its wire, for the device manager. Error messages are kubelet's texts, e.g. "rpc
+// error: code = Unavailable desc = ...". Any thread; calls block.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tessera::kubelet::embedded {
 
-// What GetDevicePluginOptions said at registration.
+// The answer of GetDevicePluginOptions at registration.
 struct PluginOptions {
   bool pre_start_required = false;
   bool preferred_allocation = false;
@@ -24,7 +24,7 @@ struct PluginOptions {
 struct ListedDevice {
   std::string id;
   bool healthy = false;
-  // NUMA nodes; nothing when the plugin gave no topology, which differs from an empty one.
+  // NUMA nodes; null: the plugin gave no topology, which differs from an empty one.
   std::optional<std::vector<int64_t>> numa;
   bool operator==(const ListedDevice&) const = default;
 };
@@ -32,7 +32,7 @@ struct ListedDevice {
 class Endpoint {
  public:
   virtual ~Endpoint() = default;
-  // GetPreferredAllocation: the ids of the first container response, none when there is none.
+  // GetPreferredAllocation: the ids of the first container response; empty: there is none.
   virtual Result<std::vector<std::string>> Prefer(std::span<const std::string> available,
                                                   std::span<const std::string> must_include,
                                                   int size) = 0;

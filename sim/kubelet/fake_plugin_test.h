@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a device plugin whose every answer can be set, and a node to run it on. Header-only,
-// so that nothing of it is in the product. Any thread.
+// For tests: a device plugin with settable answers, and a node to run it on. Header-only, so that
+// the product has none of it. Any thread.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -24,7 +24,7 @@
 
 namespace tessera::kubelet::embedded {
 
-inline constexpr Duration kTestLimit{20'000};  // for what must happen; reached only by a failure
+inline constexpr Duration kTestLimit{20'000};  // for expected conditions; only a failure reaches it
 inline constexpr char kNpu[] = "dummy.com/npu";
 
 using FakeDevice = std::pair<std::string, std::string>;  // id, health
@@ -37,12 +37,12 @@ inline std::vector<FakeDevice> HealthyDevices(int count) {
 
 class FakePlugin {
  public:
-  // What the plugin answers; set before Serve.
+  // The plugin's answers; set before Serve.
   struct Behaviour {
     bool pre_start = false;
     bool prefer = false;
     grpc::Status options_status = {};
-    // Allocate's answer to these ids; the default names them in FAKE_IDS, sorted.
+    // Allocate's answer to these ids; the default lists them in FAKE_IDS, sorted.
     std::function<grpc::Status(const std::vector<std::string>&, v1beta1::AllocateResponse&)>
         allocate = {};
     std::function<grpc::Status(const v1beta1::ContainerPreferredAllocationRequest&,
@@ -70,7 +70,7 @@ class FakePlugin {
     ASSERT_TRUE(server_) << path;
   }
 
-  // Ends at once, as a killed plugin does, but for its socket, which gRPC removes.
+  // Ends at once, as a killed plugin does, except that gRPC removes the socket.
   void Shutdown() {
     if (!server_) return;
     server_->Shutdown(std::chrono::system_clock::now());
@@ -78,7 +78,7 @@ class FakePlugin {
     server_.reset();
   }
 
-  // Sends the list to every open stream and to those to come.
+  // Sends the list to every stream, open or later.
   void SetDevices(std::vector<FakeDevice> devices) {
     std::lock_guard lock(mutex_);
     list_.clear_devices();
@@ -102,14 +102,14 @@ class FakePlugin {
     for (Stream* stream : streams_) stream->FinishLocked(grpc::Status::OK);
   }
 
-  // Answers the calls of Allocate that hang, which kubelet has given up.
+  // Answers hanging calls of Allocate, which kubelet has given up.
   void FinishHanging() {
     std::lock_guard lock(mutex_);
     for (auto* reactor : hung_) reactor->Finish(grpc::Status::CANCELLED);
     hung_.clear();
   }
 
-  // Waits for a condition on the record below; it may read the members directly.
+  // Waits for a condition on the record below. The condition may read the members directly.
   template <class Condition>
   bool Await(Condition condition) {
     std::unique_lock lock(mutex_);
@@ -123,7 +123,7 @@ class FakePlugin {
 
   // ---- the record, under mutex_
   int options_calls = 0;
-  Duration options_deadline{0};  // left, of the last GetDevicePluginOptions; 0: none
+  Duration options_deadline{0};  // the time left in the last GetDevicePluginOptions; 0: none
   int list_calls = 0;
   int open_streams = 0;
   std::vector<std::vector<std::string>> allocated;  // the ids of each call, sorted
@@ -357,7 +357,7 @@ class NodeTest : public testing::Test {
     request.set_version(version);
     request.set_endpoint(endpoint);
     request.set_resource_name(resource);
-    // Ignored by kubelet.
+    // kubelet ignores this.
     request.mutable_options()->set_pre_start_required(true);
     request.mutable_options()->set_get_preferred_allocation_available(true);
     grpc::ClientContext context;
@@ -370,7 +370,7 @@ class NodeTest : public testing::Test {
     return v1beta1::Registration::NewStub(channel)->Register(&context, request, &response);
   }
 
-  // Serves and registers a plugin with that many healthy devices, and waits until they count.
+  // Serves and registers a plugin with `devices` healthy devices, and waits until they count.
   void Bring(FakePlugin& plugin, const std::string& name, int devices) {
     plugin.SetDevices(HealthyDevices(devices));
     plugin.Serve(PluginPath(name));
@@ -410,7 +410,7 @@ class NodeTest : public testing::Test {
       events_changed_.notify_all();
     });
   }
-  // Until an event's text has begun so.
+  // Waits for an event whose text starts with `beginning`.
   bool AwaitEvent(const std::string& beginning) {
     std::unique_lock lock(events_mutex_);
     return events_changed_.wait_for(lock, kTestLimit, [&] {

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 17> kCodes = {
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-// What grpc++ says of its own accord, in grpc-go's words.
+// grpc++'s own messages, in grpc-go's words.
 std::string_view InGo(int code, std::string_view message) {
   if (code == 4 && message == "Deadline Exceeded") return "context deadline exceeded";
   if (code == 1 && (message == "CANCELLED" || message == "Cancelled")) {

@@ -37,7 +37,7 @@ std::vector<ListedDevice> ReadList(const v1beta1::ListAndWatchResponse& response
   return devices;
 }
 
-// Where the reader of the lists waits with each of them while kubelet hangs there. Any thread.
+// A gate that holds the reader's list while the fault HangInStream is on. Any thread.
 class Gate {
  public:
   // Calls `next` now, or once it is open.
@@ -68,16 +68,16 @@ class Gate {
  private:
   Mutex mutex_;
   bool shut_ TESSERA_GUARDED_BY(mutex_) = false;
-  std::function<void()> waiting_ TESSERA_GUARDED_BY(mutex_);  // of the one reader
+  std::function<void()> waiting_ TESSERA_GUARDED_BY(mutex_);  // of the only reader
 };
 
 }  // namespace
 
-// The connection itself. Calls hold it while they run, so that Close need not wait for them.
+// The connection. A call holds it while it runs, so Close need not wait for calls.
 struct PluginClient::Line {
   Gate lists;
   std::unique_ptr<v1beta1::DevicePlugin::Stub> stub;
-  os::Fd connection;  // a second descriptor of gRPC's, to shut it down with
+  os::Fd connection;  // a second descriptor of the connection, for its shutdown
   Cancellation cancellation;
 
   // Runs one call; the context ends with the line.
@@ -153,7 +153,7 @@ class PluginClient::ListReader : public grpc::ClientReadReactor<v1beta1::ListAnd
 
   void OnReadDone(bool ok) override {
     if (!ok) return;
-    AddHold();  // the next read may begin on any thread
+    AddHold();  // the next read may start on another thread
     line_->lists.Pass([this] {
       listener_.list(ReadList(response_));
       StartRead(&response_);
@@ -162,11 +162,12 @@ class PluginClient::ListReader : public grpc::ClientReadReactor<v1beta1::ListAnd
   }
 
   void OnDone(const grpc::Status& status) override {
-    // A plugin that returns from ListAndWatch without an error: Go reads EOF.
+    // A plugin that returns from ListAndWatch without an error; Go reads EOF.
     std::string why =
         status.ok() ? "EOF"
                     : RpcErrorText(static_cast<int>(status.error_code()), status.error_message());
-    // All of this goes before the listener, which alone makes a kubelet that ends wait for it.
+    // All members go before the listener is called: a kubelet that ends waits only for the
+    // listener.
     Listener listener = std::move(listener_);
     delete this;
     listener.ended(std::move(why));

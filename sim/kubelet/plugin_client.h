@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet's end of one connection to one device plugin: made once, never made again. Any thread;
-// calls block, and Close ends them.
+// kubelet's end of one connection to a device plugin. It connects once. Any thread; calls block,
+// and Close ends them.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class PluginClient : public Endpoint {
   // Called on gRPC's threads; they must not wait.
   struct Listener {
     std::function<void(std::vector<ListedDevice>)> list;
-    std::function<void(std::string why)> ended;  // once, the last call
+    std::function<void(std::string why)> ended;  // called once, as the last call
   };
 
   PluginClient(std::string resource, std::string path);
@@ -26,12 +26,12 @@ class PluginClient : public Endpoint {
 
   Status Connect(const DialLimit& limit, const Cancellation& stopping);
   Result<PluginOptions> Options(const DialLimit& limit);
-  // Asks for the list of devices and follows it. The listener is kept until it has ended.
+  // Asks for the list of devices and follows it. The listener is kept until its `ended`.
   void Watch(Listener listener);
-  // While on, no list is taken any more, and but for one none is read; calls go on.
+  // While on, no list is delivered, and only one more is read. Other calls go on.
   void HangInStream(bool on);
-  // Ends the connection and all calls on it. `abruptly`: as the kernel does for a killed process,
-  // with no word to the plugin.
+  // Ends the connection and all its calls. `abruptly`: as the kernel does for a killed process,
+  // without a message to the plugin.
   void Close(bool abruptly = false);
 
   const std::string& resource() const { return resource_; }

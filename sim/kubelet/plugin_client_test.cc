@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of devices, their health, and what becomes of them when a stream ends.
+// Lists of devices, their health, and their state when a stream ends.
 #include "sim/kubelet/plugin_client.h"
 
 #include "kubelet/checkpoint.h"

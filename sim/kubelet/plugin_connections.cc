@@ -33,7 +33,7 @@ Status PluginConnections::Connect(const std::string& resource, const std::string
 
 Status PluginConnections::Establish(const ClientPtr& client, const DialLimit& limit) {
   TRY(client->Connect(limit, core_.stopping));
-  // Closes the client when kubelet stops meanwhile: CloseAll has not seen it yet.
+  // If kubelet stops now, CloseAll does not see this client yet. The hook closes it.
   Cancellation::Hook hook(core_.stopping, [&] { client->Close(); });
   PluginOptions options = TRY(client->Options(limit));
   const MutexLock lock(core_.mutex);
@@ -90,7 +90,7 @@ void PluginConnections::HangUp(const ClientPtr& client) {
     core_.devices.Detach(client->resource(), client->path(), SystemClock().Now());
     core_.Changed();
   }
-  client->Close();  // only now: a plugin that registers again at once is not the one detached
+  client->Close();  // after Detach: a plugin that registers at once must not be detached
   core_.loop.Post([this] { WatchGrace(); });
 }
 
@@ -113,7 +113,7 @@ PluginConnections::ClientPtr PluginConnections::Asked(const std::string& resourc
 bool PluginConnections::HangInStream(const std::string& resource, bool on) {
   MutexLock lock(core_.mutex);
   const ClientPtr found = Asked(resource);
-  lock.unlock();  // it may hand a list over, which takes the lock
+  lock.unlock();  // HangInStream may deliver a list, which takes the lock
   if (found) found->HangInStream(on);
   return found != nullptr;
 }

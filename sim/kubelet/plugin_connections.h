@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is connected: kubelet's record of plugin clients, with the rules of both generations, their
-// known faults included, since plugins must live with them.
+// kubelet's record of connected plugins, with the rules of both generations. It has their known
+// faults too, as plugins must cope with them.
 //
-// Up to 1.36 the record is by resource: a newer client replaces the older one's entry, and when the
-// older stream ends, the entry found by name is the newer client, which is disconnected
-// (kubernetes/kubernetes#121994). From 1.37 it is by resource and socket path. In both, a failed
-// registration takes the entry away that it had put there, and with it whatever stood there before.
+// Up to 1.36 the record is keyed by resource, and a newer client replaces an older one's entry.
+// When the older stream ends, kubelet finds the newer client by name and disconnects it
+// (kubernetes/kubernetes#121994). Since 1.37 the key is resource and socket path. In both, a failed
+// registration removes its entry, and the earlier one that it replaced is lost too.
 //
 // Any thread; Connect blocks.
 #pragma once
@@ -24,17 +24,16 @@ class PluginConnections {
  public:
   explicit PluginConnections(Core& core) : core_(core) {}
 
-  // Dials the plugin, asks for its options and begins to follow its list. The error's message is
+  // Dials the plugin, asks for its options and starts to follow its list. The error's message is
   // kubelet's.
   Status Connect(const std::string& resource, const std::string& path, const DialLimit& limit);
-  // Hangs up on the client recorded for that resource (and path, from 1.37); false when none is.
+  // Disconnects the client recorded for that resource (and path, since 1.37). False: none is.
   bool Disconnect(const std::string& resource, const std::string& path);
-  // As EmbeddedKubelet::HangInStream, of the plugin that kubelet now asks for the resource; false
-  // when none is connected.
+  // As EmbeddedKubelet::HangInStream, for the resource's present plugin. False: none is connected.
   bool HangInStream(const std::string& resource, bool on);
-  // Hangs up on the plugin that kubelet now asks for the resource; false when none is connected.
-  // Its stream counts as ended at once: a plugin that registers again as soon as it sees that is
-  // not hung up on in its place, however late the end comes to be known here.
+  // Disconnects the resource's present plugin. False: none is connected. The stream counts as ended
+  // at once: when its real end arrives later, a plugin that has registered again is not
+  // disconnected for it.
   bool Drop(const std::string& resource);
   // Deletes the capacity of resources whose plugin is gone for longer than the grace, now and
   // later. On the loop's thread.
@@ -50,15 +49,15 @@ class PluginConnections {
   void ListReceived(const std::string& resource, std::vector<ListedDevice> devices);
   void StreamEnded(const ClientPtr& client, const std::string& why);
   void HangUp(const ClientPtr& client);
-  // That of the plugin kubelet now asks for the resource; nullptr where none is connected.
+  // The client of the resource's present plugin; nullptr: none is connected.
   ClientPtr Asked(const std::string& resource) const TESSERA_REQUIRES(core_.mutex);
-  // Takes the client out of the record; nullptr where there is none.
+  // Removes the client from the record; nullptr: there is none.
   ClientPtr TakeRecorded(const std::string& resource, const std::string& path)
       TESSERA_REQUIRES(core_.mutex);
 
   Core& core_;
   std::map<std::string, ClientPtr> recorded_ TESSERA_GUARDED_BY(core_.mutex);
-  // Recorded or not, until their stream has ended or was dropped.
+  // Clients whose stream has neither ended nor been dropped, recorded or not.
   std::set<ClientPtr> open_ TESSERA_GUARDED_BY(core_.mutex);
   os::Loop::Handle grace_;  // the loop's thread
 };

@@ -11,7 +11,7 @@ namespace {
 
 class Connections : public NodeTest {
  protected:
-  // Keeps kubelet from noticing anything, as a machine with too much to do would, until `go_on_`.
+  // Blocks kubelet's loop until `go_on_`, as an overloaded machine would.
   void HoldUp() {
     kubelet->SetListener([this](const KubeletEvent& event) {
       if (event.kind == KubeletEvent::Kind::kStreamEnded) ended_.release();

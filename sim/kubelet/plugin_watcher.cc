@@ -22,7 +22,7 @@ constexpr Duration kGetInfoLimit{1'000};
 constexpr Duration kNotifyLimit{5'000};
 constexpr std::string_view kVersion = "v1beta1";
 
-// grpc-go's :authority for a unix socket that it is given no other for: the path, percent-escaped.
+// grpc-go's default :authority for a unix socket: the path, percent-escaped.
 std::string Authority(std::string_view path) {
   std::string escaped;
   for (char c : path) {
@@ -68,7 +68,7 @@ class Registrar {
                 path_, TextOf(status));
   }
 
-  // Tells the plugin that it is not registered, and returns that as the error.
+  // Sends the plugin a failed registration, and returns that as the error.
   tl::unexpected<Error> Refuse(std::string why) {
     (void)Notify(false, why);
     return Fail(Error{Reason::kRegisterFailed, std::move(why)});
@@ -166,7 +166,7 @@ void PluginWatcher::AttemptEnded(const std::string& path, const Identity& identi
                                  Result<Registered> result) {
   auto found = sockets_.find(path);
   if (found == sockets_.end() || found->second.identity != identity) {
-    // The socket went, or became another, while it was being registered.
+    // The socket was removed or replaced during its registration.
     if (result) connections_.Disconnect(result->resource, result->endpoint);
     return;
   }

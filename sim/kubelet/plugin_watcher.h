@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second way to register: sockets that appear anywhere below plugins_registry. kubelet notes
-// them by inotify and acts once a second; here the directory is read at each of those seconds,
-// which a plugin cannot tell apart. What fails is tried again with growing pauses. The loop's
-// thread, except where said.
+// The second way to register: sockets that appear below plugins_registry. kubelet gets them by
+// inotify and acts once a second. Here the directory is read once a second, which a plugin cannot
+// distinguish. Failures are retried with growing pauses. The loop's thread, unless noted.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ class PluginWatcher {
       : core_(core), connections_(connections) {}
 
   void Start();
-  // Only when the loop does not run.
+  // Only while the loop does not run.
   void Stop() { tick_ = {}; }
 
  private:
@@ -30,8 +29,8 @@ class PluginWatcher {
     std::string resource;
     std::string endpoint;
   };
-  // Tells a socket from its successor at the same path, which may have the same inode. A change of
-  // mode or owner leaves it the same.
+  // Identifies a socket. A successor at the same path may have the same inode. A change of mode or
+  // owner does not change it.
   struct Identity {
     uint64_t device = 0;
     uint64_t inode = 0;
@@ -40,10 +39,10 @@ class PluginWatcher {
   };
   struct Socket {
     Identity identity;
-    bool busy = false;                     // an attempt is under way
-    std::optional<Registered> registered;  // nothing: to be tried
+    bool busy = false;                     // an attempt is in flight
+    std::optional<Registered> registered;  // null: not registered yet
     Steady next_attempt{};
-    Duration pause{0};  // before the next attempt, after a failure
+    Duration pause{0};  // until the next attempt, after a failure
   };
 
   using Found = std::map<std::string, Identity>;
@@ -51,7 +50,7 @@ class PluginWatcher {
   void Reconcile();
   void Attempt(const std::string& path, Socket& socket);
   void AttemptEnded(const std::string& path, const Identity& identity, Result<Registered> result);
-  // On a worker.
+  // Runs on a worker.
   Result<Registered> Register(const std::string& path);
 
   Core& core_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container holds which devices of which resource, as kubelet's checkpoint has it. Pure
+// Which container holds which devices of each resource, as in kubelet's checkpoint. Pure
 // bookkeeping; its owner guards it.
 #pragma once
 
@@ -26,13 +26,13 @@ struct Claim {
 class PodDevices {
  public:
   void Put(CheckpointEntry entry);
-  // nullptr when nothing was allocated for the claim.
+  // nullptr: no devices were allocated for the claim.
   const CheckpointEntry* Find(const Claim& claim) const;
-  // Of one pod, by container and resource.
+  // The entries of one pod, by container and resource.
   std::vector<const CheckpointEntry*> Of(const std::string& pod_uid) const;
   Ids Pods() const;
   void Remove(const std::string& pod_uid);
-  // resource -> ids anybody holds.
+  // resource -> held ids.
   std::map<std::string, Ids> InUse() const;
   std::vector<CheckpointEntry> Entries() const;
 

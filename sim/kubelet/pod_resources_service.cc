@@ -21,7 +21,7 @@ v1::ContainerDevices* Add(google::protobuf::RepeatedPtrField<v1::ContainerDevice
   return device;
 }
 
-// One entry a device and NUMA node.
+// One entry for each device and NUMA node.
 void Describe(const CheckpointEntry& entry, v1::ContainerResources& container) {
   for (const auto& [numa, ids] : entry.ids_by_numa) {
     for (const std::string& id : ids) {
@@ -70,7 +70,7 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
           Add(*response->mutable_devices(), resource, device.id);
           continue;
         }
-        // A topology without nodes makes a device disappear here, as in kubelet.
+        // A device whose topology has no nodes is missing here, as in kubelet.
         for (int64_t node : *device.numa) {
           Add(*response->mutable_devices(), resource, device.id)
               ->mutable_topology()
@@ -83,7 +83,7 @@ class PodResourcesService : public v1::PodResourcesLister::CallbackService {
   }
 
  private:
-  // Runs `fill` with the accounting locked, unless the caller comes too often.
+  // Runs `fill` with the accounting locked, unless the rate limit refuses the call.
   template <class Fill>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext& context, Fill fill) {
     grpc::ServerUnaryReactor* reactor = context.DefaultReactor();

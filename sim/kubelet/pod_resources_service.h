@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pod-resources/kubelet.sock: who holds which devices, for monitors, behind kubelet's rate limit of
+// pod-resources/kubelet.sock: the holders of devices, for monitors. It has kubelet's rate limit:
 // 100 calls a second, 10 at once.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods of the node. A kubelet learns them from the API server; here they are kept in a file of
-// their own, so that they outlive a restart. Pure bookkeeping; its owner guards it.
+// The node's pods. A kubelet gets them from the API server. Here a file keeps them, so that they
+// outlive a restart. Pure bookkeeping; its owner guards it.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ using PodName = std::pair<std::string, std::string>;  // namespace, name
 
 struct Pod {
   PodSpec spec;                   // with its uid
-  std::set<std::string> started;  // containers that have started, init containers included
+  std::set<std::string> started;  // started containers, init containers included
 
   const ContainerSpec* Find(const std::string& container) const;
 };
@@ -33,7 +33,7 @@ class Pods {
   const std::map<PodName, Pod>& all() const { return pods_; }
   Ids Uids() const;
 
-  // The file's content and back. kInvalid when it is not such a document.
+  // Writes and reads the file's content. kInvalid: it is no such document.
   std::string Write() const;
   static Result<Pods> Parse(std::string_view text);
 
@@ -41,7 +41,8 @@ class Pods {
   std::map<PodName, Pod> pods_;
 };
 
-// How much of a resource the pod asks for, as the scheduler counts it: what runs at the same time.
+// The pod's request for each resource, as the scheduler counts it: containers that run at the same
+// time.
 std::map<std::string, int> RequestsOf(const PodSpec& pod);
 
 }  // namespace tessera::kubelet::embedded

@@ -12,9 +12,9 @@
 namespace tessera::kubelet::embedded {
 namespace {
 
-constexpr Duration kStuckSlice{5};  // a caller that gives up is noticed so soon
+constexpr Duration kStuckSlice{5};  // the longest delay until a caller that gave up is noticed
 
-// The caller's deadline as a steady time; it may be infinitely far.
+// The caller's deadline as a steady time; may be infinite.
 Steady DeadlineOf(const grpc::CallbackServerContext& context) {
   auto deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return Steady::max();
@@ -54,8 +54,7 @@ class RegistrationService : public v1beta1::Registration::CallbackService {
     return status;
   }
 
-  // What Go's handler returns as a plain error reaches the caller as UNKNOWN, unless the caller has
-  // given up before.
+  // A plain error of Go's handler reaches the caller as UNKNOWN, unless the caller gave up before.
   static grpc::Status Failure(const grpc::CallbackServerContext& context,
                               const std::string& message) {
     bool late = SystemClock().Now() >= DeadlineOf(context);
@@ -79,7 +78,7 @@ class RegistrationService : public v1beta1::Registration::CallbackService {
   }
 
   Status Connect(grpc::CallbackServerContext& context, const v1beta1::RegisterRequest& request) {
-    // Go joins the two even when the endpoint begins with a slash.
+    // Go joins the two even if the endpoint starts with a slash.
     std::string path = core_.directories.device_plugins() + "/" + request.endpoint();
     path = std::filesystem::path(path).lexically_normal().string();
     Steady asked = DeadlineOf(context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet.sock: the service that plugins register with. A Register is answered only after kubelet
+// kubelet.sock: the service that plugins register with. It answers a Register only after kubelet
 // has called back.
 #pragma once
 

@@ -44,7 +44,7 @@ TEST_F(Registration, RegisterBeforeServingLastsUntilItsDeadline) {
   const Steady begun = SystemClock().Now();
   const grpc::Status status = Register("a.sock", kNpu, "v1beta1", Duration(200));
   EXPECT_GE(SystemClock().Now() - begun, Duration(200));
-  // By the caller's clock or by kubelet's, whichever is asked first.
+  // By the caller's clock or kubelet's, whichever expires first.
   EXPECT_TRUE(status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
               status.error_message().find("context deadline exceeded") != std::string::npos)
       << status.error_message();
@@ -129,7 +129,7 @@ TEST_F(Registration, AKubeletThatHangsAnswersWhenItGoesOn) {
   kubelet->HangInRegister(true);
   FakePlugin plugin;
   plugin.Serve(PluginPath("a.sock"));
-  // That kubelet has the call shows only once a caller gives up: then it refuses him.
+  // Only a caller that gives up shows that kubelet has the call, as kubelet then refuses it.
   std::counting_semaphore<> refused{0};
   kubelet->SetListener([&](const KubeletEvent&) { refused.release(); });
   for (Duration limit{50}; !refused.try_acquire_for(limit); limit *= 2) {

@@ -35,7 +35,7 @@ SocketServer::~SocketServer() {
 void SocketServer::Close(bool abruptly) {
   if (closed_) return;
   closed_ = true;
-  // gRPC removes the path when it stops: of a killed server the file is kept out of its way.
+  // gRPC removes the path when it stops. The file of a killed server is moved away for that time.
   std::string aside = path_ + ".killed";
   if (abruptly) rename(path_.c_str(), aside.c_str());
   server_->Shutdown(std::chrono::system_clock::now());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gRPC server on one of kubelet's own sockets, which can also be killed: then its file stays, as
-// the file of a killed process does. One thread at a time.
+// A gRPC server on one of kubelet's own sockets. It can also be killed; then its file stays, as a
+// killed process's does. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ namespace tessera::kubelet::embedded {
 
 class SocketServer {
  public:
-  // Binds `path`, replacing what was there, as kubelet does, and serves at once.
+  // Binds `path` in place of an existing file, as kubelet does, and serves at once.
   static Result<std::unique_ptr<SocketServer>> Start(const std::string& path,
                                                      std::shared_ptr<grpc::Service> service);
   ~SocketServer();
 
-  // Ends all connections and calls; waits for the calls' handlers. `abruptly`: the socket's file
+  // Ends all connections and calls, and waits for the handlers. `abruptly`: the socket's file
   // stays.
   void Close(bool abruptly);
 

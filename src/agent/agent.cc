@@ -25,14 +25,14 @@
 namespace tessera::agent {
 namespace {
 
-constexpr Duration kStarted{10'000};  // what a start needs is not needed any more after this
+constexpr Duration kStarted{10'000};  // after this, memory that only the start used is given back
 
 void TellFormat(const config::LoadResult& loaded) {
   if (loaded.taken_for.empty()) return;
   log::Info("the configuration file is another program's", {{"taken_for", loaded.taken_for}});
 }
 
-// A reading that is not good changes nothing that works.
+// A faulty configuration changes nothing: the former one stays in effect.
 void Reloaded(Agent& agent, const config::LoadResult& loaded) {
   agent.metrics().Add(http::Metric::kReloads, {loaded.ok() ? "good" : "failed"});
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
@@ -55,8 +55,8 @@ void Reloaded(Agent& agent, const config::LoadResult& loaded) {
   log::Info("configuration reloaded");
 }
 
-// Undecided resources go by CDI where the node's status shows that its runtime reads it: whoever
-// reads the configuration looks at what was remembered of that.
+// A resource without a configured strategy uses CDI if the node's status shows a runtime that reads
+// CDI. The answer is recorded, and every reader of the configuration uses the record.
 void LearnRuntime(Agent& agent, config::WatchedFile& file) {
   agent.AskForNode([&agent, &file](const json::Value& node) {
     const std::string& state_dir = agent.config().state_dir;
@@ -79,7 +79,7 @@ config::FileOptions Suited(config::FileOptions options) {
   return options;
 }
 
-// What is required stays open until the resources have it themselves.
+// MeetRequirements opened libraries. They stay open until the resources have opened them too.
 Status Start(Agent& agent, os::Loop& loop) {
   const Requirements met = TRY(MeetRequirements(agent.config(), loop));
   return agent.Start();
@@ -92,8 +92,8 @@ void RunAgent(const config::FileOptions& options) {
   const size_t descriptors = os::RaiseDescriptorLimit();
   umask(0077);
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
-  // gRPC takes a moment to start: meanwhile the configuration is read. From here on the process
-  // ends by _Exit: threads that stay must not meet the end of what they use.
+  // gRPC is slow to start, so its thread runs while the configuration is read. From here on the
+  // process ends by _Exit: no static destructor may run while threads still use its object.
   (void)os::StartThread(kubelet::StartGrpc);
   os::Loop loop;
   http::Metrics metrics;
@@ -103,7 +103,8 @@ void RunAgent(const config::FileOptions& options) {
                              Reloaded(*agent, loaded);
                              if (!loaded.undecided.empty()) LearnRuntime(*agent, file);
                            });
-  // Watched before it is read: no change in between is lost, and no SIGHUP kills.
+  // The watch begins before the first read, so no change is lost. From here on a SIGHUP does not
+  // kill the process.
   file.Watch();
   config::LoadResult loaded = file.Read();
   if (!loaded.ok()) {

@@ -19,7 +19,7 @@ namespace tessera::agent {
 namespace {
 
 constexpr Duration kRestless{10'000};     // a change in kubelet's directory seldom comes alone
-constexpr Duration kSettle{100};          // kubelet reads our list before it is asked about it
+constexpr Duration kSettle{100};          // kubelet gets this time to read our list before we ask
 constexpr Duration kCompareAgain{1'000};  // a doubt about kubelet's view is looked into so soon
 constexpr int kWorkers = 64;
 
@@ -42,8 +42,8 @@ kubelet::RegistrationPath PathFor(config::Registration registration,
   return kubelet::PreferredPath(directories);
 }
 
-// A directory that is mounted into our container and was deleted on the host still resolves, but
-// has no links left; nothing that is made in it can be seen from outside.
+// If the host deletes a directory that is mounted into our container, its path still resolves, but
+// it has no links. kubelet cannot see files that are made in it.
 bool DirectoryGone(const std::string& path) {
   auto info = os::InspectTarget(path);
   return info && info->type == os::FileInfo::Type::kDirectory && info->links == 0;
@@ -133,9 +133,9 @@ void Agent::RestoreState(const std::string& boot_id) {
   }
 }
 
-// Where no directory is configured, the usual places are looked at until kubelet is in one of them;
-// meanwhile everything waits for it in the most usual one. How it wants us to register shows only
-// when it has come: it makes plugins_registry some time before device-plugins.
+// If no directory is configured, the agent polls the usual places, and waits in the most usual one
+// until kubelet is found. The registration path is known only after kubelet has started: kubelet
+// makes plugins_registry some time before device-plugins.
 void Agent::FindKubelet() {
   if (resources_.AnyStreaming()) {
     seeking_ = false;
@@ -169,8 +169,8 @@ void Agent::UseKubelet(const kubelet::Directories& directories, kubelet::Registr
   ledger_sync_ = std::make_unique<LedgerSync>(
       loop_, workers_, node_, metrics_, directories_, config_.ledger_interval,
       LedgerSync::Listener{
-          // A vanished device may leave the list once nobody holds it, and others take another
-          // policy.
+          // Devices that were held may be free now. A vanished one may leave the list, and a
+          // waiting one may take the configured policy.
           .changed = [this] { resources_.RescanSoon(); },
           .waiting =
               [this] {
@@ -194,7 +194,7 @@ void Agent::WatchKubelet() {
     restless_until_ = SystemClock().Now() + kRestless;
     PollKubelet();
     SchedulePoll();
-    // What changed in kubelet's directory may have been another instance's socket.
+    // The change may be another instance's socket, whose end can make kubelet lose us.
     ledger_sync_->AskSoon(kCompareAgain);
   });
   if (watch) {
@@ -206,7 +206,8 @@ void Agent::WatchKubelet() {
   SchedulePoll();
 }
 
-// While all is well, the watch tells of whatever happens; to be sure, a look is taken all the same.
+// The watch may miss an event, so the directories are polled as well; rarely, while the watch works
+// and every resource streams.
 void Agent::SchedulePoll() {
   const bool rest = kubelet_watch_ != nullptr && resources_.AllStreaming() && !seeking_ &&
                     SystemClock().Now() >= restless_until_;
@@ -217,8 +218,8 @@ void Agent::SchedulePoll() {
   });
 }
 
-// Whether no other instance's socket, alive or left behind, is in kubelet's directories. When the
-// other one goes, kubelet up to 1.36 can lose us, which only its answers show.
+// True if kubelet's directories have no socket of another instance, alive or stale. When another
+// instance ends, kubelet up to 1.36 can lose us; only its answers show that.
 bool Agent::IsOnlyInstance() const {
   return kubelet::SocketsIn(directories_, config_.kubelet.socket_prefix) ==
          resources_.SocketPaths();
@@ -235,7 +236,7 @@ void Agent::PollKubelet() {
   resources_.PollKubelet();
 }
 
-// Due a second after anything changed, and again for as long as something is left to be done.
+// Runs a second after any change, and again while work is left.
 void Agent::Tick() {
   workers_.GoOn();
   reconciler_.Tick();
@@ -261,7 +262,7 @@ bool Agent::HasUnfinished() const {
          (status_ == nullptr && config_.http_address != "off");
 }
 
-// Another live instance may hold either place during a rolling update: tried again with every tick.
+// During a rolling update another live instance may hold the socket or the port. Tick tries again.
 void Agent::OpenControlSocket() {
   if (config_.control_socket.empty()) return;
   const std::string& path = config_.control_socket;
@@ -295,8 +296,8 @@ void Agent::ResourcesChanged() {
   ledger_sync_->AskSoon(kSettle);
 }
 
-// Kubelet up to 1.36 can lose us without ending our stream: when another instance that registered
-// after us has gone. It shows only in what kubelet says it can allocate.
+// Another instance may register after us and then end. kubelet up to 1.36 can then lose us without
+// ending our stream. Only the allocatable ids that it reports show that.
 void Agent::AllocatableCompared(const std::optional<std::map<std::string, int>>& allocatable) {
   grants_.RemoveForgotten();
   preparations_.RemoveForgotten();
@@ -384,7 +385,7 @@ std::set<std::string> Agent::HeldNames() const {
       names.insert(CdiDeviceName("", name).substr(1));
     }
   }
-  // What comes beside any device has these names: gds=all, imex-channel=0.
+  // CDI devices that accompany every device have these names: gds=all, imex-channel=0.
   if (!names.empty()) names.insert({"all", "0"});
   return names;
 }
@@ -421,7 +422,7 @@ void Agent::Registered(const std::string& resource, const Status& status) {
 
 void Agent::StreamsChanged(const std::string& resource, int streams) {
   metrics_.Set(http::Metric::kStreams, {resource}, streams);
-  // kubelet came: its view of who holds what can be had.
+  // kubelet has connected, so its pod-resources API can answer.
   if (streams > 0) ledger_sync_->AskSoon(kSettle);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the running agent and how they are tied together. One thread: the loop's.
+// The parts of the running agent, and how they are connected. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -40,20 +40,20 @@ namespace tessera::agent {
 
 class Agent : public kubelet::PluginObserver {
  public:
-  // `metrics` outlive the process's other threads: a reset or an endpoint that takes long at the
-  // end counts even then. `schema`: that the configuration was read by, which outlives the agent.
+  // `metrics` outlive the process's other threads: a slow reset or endpoint still counts during the
+  // shutdown. `schema` read the configuration, and outlives the agent.
   Agent(os::Loop& loop, http::Metrics& metrics, const config::Schema& schema,
         config::Config config);
   ~Agent() override;
 
-  // Starts everything, in the order in which the parts need each other.
+  // Starts each part after the parts that it needs.
   Status Start();
-  // Takes another configuration over: resources added, changed and removed, the others untouched.
+  // Adopts another configuration: adds, changes and removes resources, and leaves the others alone.
   void Apply(const config::Config& next);
-  // Why the agent cannot go on, once it has stopped the loop by itself.
+  // Why the agent stopped the loop itself; nothing: it did not.
   const std::optional<Error>& fatal() const { return fatal_; }
   http::Metrics& metrics() { return metrics_; }
-  // As NodeReporter::AskForNode.
+  // See NodeReporter::AskForNode.
   void AskForNode(std::function<void(const json::Value& node)> answer) {
     node_reporter_.AskForNode(std::move(answer));
   }
@@ -81,12 +81,13 @@ class Agent : public kubelet::PluginObserver {
   void AllocatableCompared(const std::optional<std::map<std::string, int>>& allocatable);
   void CountPlanted(int sockets);
   RouteSources Routes();
-  // What of the node is in its way; agent_faults.cc.
+  // Conditions of the node that block the agent; agent_faults.cc.
   Faults FaultsNow() const;
   View MakeView() const;
   std::set<std::string> HeldNames() const;
 
-  // Each may use those before it; the resources report to the reconciler, which gives them lists.
+  // Each part may use the parts before it, so the order of these members matters. The resources
+  // report to the reconciler, which publishes their lists.
   os::Loop& loop_;
   const config::Schema& schema_;
   config::Config config_;
@@ -94,7 +95,7 @@ class Agent : public kubelet::PluginObserver {
   os::Workers workers_;
   Node node_;
   StateSaver saver_{node_, metrics_, config_.state_dir};
-  os::Alarm tick_;  // rings while something is unfinished, and when a device becomes stale
+  os::Alarm tick_;  // rings while work is unfinished, and when a device becomes stale
   NodeReporter node_reporter_{loop_, node_, metrics_, [this] { return saver_.another_writes(); },
                               [this] { labels_.ReadSoon(); }};
   CdiDocuments cdi_{metrics_, os::Root(config_.root_prefix),
@@ -121,9 +122,9 @@ class Agent : public kubelet::PluginObserver {
           .described = [this] { return resources_.AllDescribed(); },
           .held = [this] { return HeldNames(); }}};
 
-  // Where kubelet is.
+  // kubelet's location and registration path, and the parts that depend on them.
   kubelet::Directories directories_;
-  bool seeking_ = false;  // kubelet has not come yet, or not wholly
+  bool seeking_ = false;  // kubelet's directories are absent or incomplete
   kubelet::RegistrationPath path_ = kubelet::RegistrationPath::kKubeletSocket;
   std::unique_ptr<LedgerSync> ledger_sync_;
   std::unique_ptr<os::DirectoryWatch> kubelet_watch_;
@@ -132,8 +133,8 @@ class Agent : public kubelet::PluginObserver {
 
   std::unique_ptr<http::Server> control_;
   std::unique_ptr<http::Server> status_;
-  std::optional<Error> control_refusal_;  // why the control socket is not open, logged once
-  std::string port_refusal_;              // likewise the status port
+  std::optional<Error> control_refusal_;  // why the control socket is closed, logged once
+  std::string port_refusal_;              // why the status port is closed, logged once
   std::optional<Error> fatal_;
 };
 

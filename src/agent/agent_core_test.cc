@@ -26,7 +26,7 @@ class AgentTest : public testing::Test {
  protected:
   ~AgentTest() override { (void)os::RemoveTree(dir_); }
 
-  // It listens, and answers nothing.
+  // Starts a kubelet that listens and never answers.
   void KubeletComes() {
     ASSERT_TRUE(os::MakeDirectories(kubelet_.device_plugins()));
     sockaddr_un address{.sun_family = AF_UNIX};
@@ -47,7 +47,7 @@ class AgentTest : public testing::Test {
     EXPECT_EQ(config::Text(loaded.errors), "");
     return loaded.config;
   }
-  // Its endpoints are those of so many resources.
+  // Waits until there are endpoints of this many resources.
   void AwaitEndpoints(size_t resources) {
     EXPECT_TRUE(fake::RunUntil(loop_, Duration(20'000), [&] {
       return kubelet::SocketsIn(kubelet_, "t").size() == resources;

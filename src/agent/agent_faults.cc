@@ -20,7 +20,8 @@ Faults Agent::FaultsNow() const {
                       {Reason::kIo, fmt::format("none of the {} that the agent may have is left",
                                                 os::DescriptorLimit())}});
   }
-  // Another instance may write the state, or listen: during an update that is as it should be.
+  // During a rolling update another instance may write the state and hold the socket. That is no
+  // fault.
   if (const std::optional<Error> fault = saver_.fault()) faults.push_back({"state", *fault});
   if (control_ == nullptr && control_refusal_ && control_refusal_->reason != Reason::kSocketInUse) {
     faults.push_back({"control-socket", *control_refusal_});

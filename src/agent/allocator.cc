@@ -14,18 +14,18 @@
 namespace tessera::agent {
 namespace {
 
-// For so long the watch of the node's pods may come after kubelet, which has told of one already.
+// How long Allocate waits for the pod watch to report a pod that kubelet already asks for.
 constexpr Duration kWatchComes{500};
 
-// For so long a pod that kubelet knows may be unknown to the watch of the node's pods.
+// How long PreStart waits for the pod watch to report a pod that kubelet's checkpoint names.
 constexpr Duration kPodComes{2'000};
 
-constexpr int kMatchers = 4;  // kubelet admits one pod after the other
+constexpr int kMatchers = 4;  // kubelet admits one pod at a time
 
 // Longer than kubelet waits before it tries a container again.
 constexpr Duration kFaultLasts{360'000};
 
-// Pods have no part in these: the next one meets the same.
+// The node causes these errors, not the pod, so the next pod fails alike.
 bool IsOfTheNode(Reason reason) {
   constexpr Reason kOfTheNode[] = {Reason::kIo,     Reason::kPermission, Reason::kCdiUnsafe,
                                    Reason::kNoGate, Reason::kBadMount,   Reason::kNotEnforced};
@@ -84,7 +84,7 @@ Result<FractionMatch> Allocator::MatchContainer(const Allocation& allocation,
                                    within);
 }
 
-// `match`: where it is needed.
+// `match` is null if the grant needs no match.
 void Allocator::FinishAllocation(const Allocation& allocation, const Result<FractionMatch>* match) {
   const bool matched = match != nullptr && *match;
   Result<Grant> grant = match != nullptr && !*match
@@ -108,6 +108,9 @@ void Allocator::FinishAllocation(const Allocation& allocation, const Result<Frac
 }
 
 Result<Grant> Allocator::MakeGrant(const Allocation& allocation, const FractionMatch* match) {
+  // Allocate races with the reconciler's Withdraw. The lock makes a grant and its record one step,
+  // with the newest snapshot. So after Set, every grant of a withdrawn share is in the ledger's
+  // inbox.
   const MutexLock lock(mutex_);
   const Rendering& rendering = snapshot_->rendering;
   const bool late = rendering.fractions || snapshot_->preparations != nullptr;
@@ -129,7 +132,8 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                               .placement = snapshot->placement};
   const auto& fractions = snapshot->rendering.fractions;
   if (fractions && fractions->requests) {
-    // Kubelet asks for all of a pod's devices before the first of them is bound.
+    // kubelet asks for all devices of a pod before the first one is bound. So pods whose grants are
+    // bound do not wait any more.
     std::vector<PodPtr> waiting = context_->pods.PodsToAllocate();
     for (const auto& [grant, record] : binder_->KnownGrants()) {
       std::erase_if(waiting,
@@ -253,7 +257,7 @@ Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>
       return Fail(Reason::kUnknownShare, "{} has no id {}", resource_, Brief(id));
     if (!done.insert(share->device).second) continue;
     const Device& device = snapshot.offer->devices[share->device];
-    // The device may be another container's by now.
+    // kubelet may have given the device to another container by now.
     if (!wanted()) {
       return Fail(Reason::kResetTimedOut,
                   "{}: device {} was not reset: nobody waits for it any more", resource_,
@@ -264,8 +268,8 @@ Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>
   return {};
 }
 
-// One that hangs would come upon the container that a second one has let start; while it does, the
-// device is refused.
+// Two resets of one device must not overlap: a reset that hangs could strike the container that a
+// second reset let start. So the device is refused while a reset runs.
 Status Allocator::ResetOne(Backend& backend, const Device& device) {
   {
     const MutexLock lock(mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers kubelet's calls for one resource, out of a snapshot of its offer. No call waits on
-// kubelet's thread. Set waits for grants under way: once it has returned, all that was granted out
-// of the former snapshot has been told. Any thread.
+// Answers kubelet's calls for one resource from a snapshot of its offer. No call waits on the
+// endpoint's thread. Set waits for grants in progress: when it returns, every grant from the former
+// snapshot has been reported to `granted`. Any thread.
 #pragma once
 
 #include <chrono>
@@ -32,18 +32,18 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     Rendering rendering = {};
     Placement placement = Placement::kSpread;
     std::shared_ptr<Backend> backend = nullptr;  // for resets
-    std::string cdi_dir = {};                    // for binding late grants, as the next
+    std::string cdi_dir = {};                    // for late grants, as the next
     std::shared_ptr<const cdi::Parts> described = nullptr;
-    // Where the backend prepares for grants: they are bound by what it has prepared.
+    // Null unless the backend prepares devices; then its preparations make the late grants good.
     std::shared_ptr<Preparations> preparations = nullptr;
-    bool undescribed = false;  // `described` is still to come
+    bool undescribed = false;  // `described` has not arrived yet
   };
-  // An Allocate is answered with these ids of the offer, unless it says why not; called on the
-  // endpoint's thread, and must not wait.
+  // Called before an Allocate is answered with these ids of the offer. An error refuses the
+  // Allocate. Called under the allocator's mutex, so it must not wait.
   using Granted = std::function<Status(const Offer& offer, std::vector<std::string> ids)>;
 
-  // `workers` run resets and bind grants; shared, as `binder` and `context` are, for gRPC may call
-  // the allocator after its resource has gone.
+  // `workers` run resets and bind grants. They are shared, like `binder` and `context`, because
+  // gRPC may call the allocator after its resource has gone.
   Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
             std::shared_ptr<GrantBinder> binder, std::shared_ptr<BindContext> context,
             http::Metrics& metrics, Granted granted);
@@ -51,46 +51,46 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   void Set(Snapshot snapshot);
   OfferPtr offer() const { return Get()->offer; }
 
-  // Answers at once, out of memory. Only where it is to be known which pod it is for, and the watch
-  // of the node's pods has not told of it yet, the answer comes within half a second.
+  // Answers at once, from memory. A matched grant is the exception: if the pod watch has not
+  // reported the pod yet, the answer takes up to half a second.
   void Allocate(const std::vector<std::string>& ids,
                 std::function<void(Result<Grant>)> done) override;
   std::vector<std::string> Prefer(const std::vector<std::string>& available,
                                   const std::vector<std::string>& must_include, int size) override;
-  // Resets the devices behind the ids, one after the other, on a worker; a reset that fails keeps
-  // the container from starting, and so does one that is still under way. Then binds late grants,
-  // or has what they need prepared.
+  // Resets the devices of the ids one after the other, on a worker. The container does not start if
+  // a reset fails, or if an earlier reset of a device still runs. Then binds the late grants, or
+  // has their devices prepared.
   void PreStart(const std::vector<std::string>& ids, std::function<bool()> wanted,
                 std::function<void(Status)> done) override;
 
-  // Why files of this node kept the last container from being started, for a while: kubelet tries
-  // again meanwhile, unless its pod has gone. Any thread.
+  // The fault of this node that kept the last container from starting. It expires after a while,
+  // because kubelet does not retry for a pod that has gone. Any thread.
   std::optional<Error> start_fault() const;
 
  private:
   std::shared_ptr<const Snapshot> Get() const;
-  // A container that kubelet allocates for.
+  // One container of an Allocate call.
   struct Allocation {
     std::vector<std::string> ids;
     std::function<void(Result<Grant>)> done;
     std::shared_ptr<const Snapshot> snapshot;
     std::chrono::steady_clock::time_point began;
   };
-  // Which container it is, if the watch tells within that time; may block for so long.
+  // Finds the container. Blocks up to `within` for the pod watch to report it.
   Result<FractionMatch> MatchContainer(const Allocation& allocation, Duration within) const;
   Result<Grant> MakeGrant(const Allocation& allocation, const FractionMatch* match);
   void FinishAllocation(const Allocation& allocation, const Result<FractionMatch>* match);
-  // A container that is about to be made.
+  // One container that kubelet is about to make.
   struct Start {
     std::vector<std::string> ids;
     std::function<bool()> wanted;
     std::function<void(Status)> done;
     std::shared_ptr<const Snapshot> snapshot = nullptr;
-    GrantBinder::Pods known = {};  // that were waited for
-    std::string pod = {};          // by its UID or name, once that is known
+    GrantBinder::Pods known = {};  // pods that this start has waited for
+    std::string pod = {};          // its UID or name, once known
     Steady called = SystemClock().Now();
   };
-  // On a worker, as the next. A pod that is not known yet is waited for without one.
+  // This and the next run on a worker. No worker is held while a start waits for its pod.
   void RunStart(const std::shared_ptr<Start>& start);
   static Binding BindingOf(const Snapshot& snapshot);
   void Prepare(const std::shared_ptr<Start>& start);
@@ -98,7 +98,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   void PodArrived(const std::shared_ptr<Start>& start, const std::string& uid,
                   const Result<PodPtr>& pod);
   void FinishStart(const Start& start, Status status);
-  // The same where the binder, which tells of refusals by itself, was not asked.
+  // Ends a start that never reached the binder. The binder reports its own refusals.
   void Refuse(const Start& start, const Error& error, const std::string& pod_uid = "");
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
                const std::function<bool()>& wanted);
@@ -106,7 +106,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
 
   const std::string resource_;
   const std::shared_ptr<os::Workers> workers_;
-  // Apart from resets, which may take all of those.
+  // For matched grants alone: resets may occupy all of `workers_`.
   const std::shared_ptr<os::Workers> matchers_;
   const std::shared_ptr<GrantBinder> binder_;
   const std::shared_ptr<BindContext> context_;

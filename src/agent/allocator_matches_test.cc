@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grants of the sizes that pods ask for, on a runtime without CDI: whose they are is matched when
-// kubelet asks, and verified when the container is about to be made.
+// Matched grants of requested sizes, on a runtime without CDI: matched when kubelet asks, and
+// checked when the container is about to be made.
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ std::string Varint(size_t number) {
 std::string LongField(int number, const std::string& bytes) {
   return static_cast<char>(number << 3 | 2) + Varint(bytes.size()) + bytes;
 }
-// As kubelet keeps it: a ContainerAllocateResponse.
+// The grant as a ContainerAllocateResponse, which kubelet keeps.
 std::string AnswerOf(const Grant& grant) {
   std::string text;
   const auto add = [&](int number, const std::map<std::string, std::string>& map) {
@@ -56,7 +56,7 @@ class GrantMatchedTest : public GrantRequestsTest {
     Serve();
     return kubelet::Answered(*allocator_, ids);
   }
-  // kubelet has given it to that container.
+  // kubelet has given the grant to that container.
   void HoldGrant(const std::string& pod, const std::string& container, const std::string& id,
                  const Grant& grant) {
     Hold(pod, container, {id}, AnswerOf(grant));
@@ -197,7 +197,7 @@ TEST_F(GrantMatchedTest, WhatWasChosenAnewAfterKubeletHadAskedIsRefusedForGood) 
   EXPECT_FALSE(os::Exists(GateOfGrant(grant)));
 }
 
-// Its variables say what was chosen before, as a pod's own would say what it likes.
+// The container's variables have the former sizes; a pod's own variables could have any.
 TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnOtherSizesAreGrantedAndStandInTheLimitsFile) {
   SKIP_WITHOUT_NODES();
   rendering_.fractions->own_library = true;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A resource whose devices are made ready around grants: Allocate promises a name, PreStart has it
-// made good.
+// A resource whose devices are prepared: Allocate promises a name, and PreStart prepares the grant.
 #include "agent/allocator.h"
 #include "base/captured_log_test.h"
 #include "kubelet/answered_test.h"
@@ -61,7 +60,7 @@ TEST_F(AllocatorPreparesTest, TheContainerIsMadeOnceItIsPrepared) {
                                   ": CARDS_0=0 SLOT=/dev/slot0 /dev/card0 /dev/slot0");
 }
 
-// Resets its devices first, which takes some time.
+// Resets its devices before a start, which takes some time.
 class ResettingBackend : public PreparingBackend {
  public:
   bool ResetsBeforeStart() const override { return true; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers whose start waits for what others say of their pods: no thread waits with them, and
-// nothing else on the node does.
+// Starts that wait for reports about their pods hold no thread and delay no other call.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +23,7 @@ class SilentBackend : public Backend {
   Evidence Check(const Device&) override { return {}; }
 };
 
-// Whose pods are known once the test says so.
+// The test decides when pods become known.
 class AwaitedPodsTest : public GrantRequestsTest {
  protected:
   static constexpr int kPods = 100;

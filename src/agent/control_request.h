@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person may ask of the agent on its control socket, as a path and a JSON object say it.
-// Pure; any thread.
+// The orders that a person may give on the agent's control socket: a path and a JSON object. Pure;
+// any thread.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,21 @@
 
 namespace tessera::agent {
 
-// POST /cordon, /uncordon: to take a device out, or to put it back.
+// POST /cordon, /uncordon: takes a device out, or puts it back.
 struct CordonOrder {
   bool on = true;
   std::string device;
-  std::string reason;  // never empty when it is on
+  std::string reason;  // never empty if `on`
   bool operator==(const CordonOrder&) const = default;
 };
 
-// POST /was-reset: of a device that was reset where the agent did not see it, a person says so.
+// POST /was-reset: a person reports a reset that the agent did not see.
 struct ResetOrder {
   std::string device;
   bool operator==(const ResetOrder&) const = default;
 };
 
-// POST /release: to let go of the vendors' libraries for so long; nothing: to end that.
+// POST /release: closes the vendors' libraries for `time`; nothing: ends the release.
 struct ReleaseOrder {
   std::optional<Duration> time;
   bool operator==(const ReleaseOrder&) const = default;
@@ -35,8 +35,8 @@ struct ReleaseOrder {
 
 using Order = std::variant<CordonOrder, ResetOrder, ReleaseOrder>;
 
-// kInvalid when the body is no JSON object or lacks what the order needs, kNotFound when there is
-// no such path. Whether there is such a device is not looked at.
+// kInvalid if the body is no JSON object or lacks a member that the order needs; kNotFound if there
+// is no such path. Does not check that the device exists.
 Result<Order> ReadOrder(std::string_view path, std::string_view body);
 
 }  // namespace tessera::agent

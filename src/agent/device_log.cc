@@ -12,9 +12,9 @@
 namespace tessera::agent {
 namespace {
 
-// More transitions than this at once make one line in the log, not one each.
+// More simultaneous transitions than this are logged as one line per state.
 constexpr size_t kTransitionsInDetail = 8;
-// In the metric, a device that was taken out by hand is in this state, whatever its health.
+// The metric's state of a cordoned device, whatever its health.
 constexpr std::string_view kCordoned = "cordoned";
 
 void LogStep(const Transition& step) {
@@ -28,7 +28,7 @@ void LogStep(const Transition& step) {
   }
 }
 
-// Devices of each source by state.
+// The number of devices by source and state.
 std::map<std::string, std::map<std::string_view, double>> CountDevices(const Node& node) {
   std::map<std::string, std::map<std::string_view, double>> counts;
   for (const Device& device : node.inventory()->devices) {
@@ -43,7 +43,7 @@ std::map<std::string, std::map<std::string_view, double>> CountDevices(const Nod
 
 void LogTransitions(const std::string& source, const std::vector<Transition>& steps,
                     http::Metrics& metrics) {
-  std::map<std::string_view, size_t> counts;  // by where the devices came to
+  std::map<std::string_view, size_t> counts;  // by the devices' new state
   for (const Transition& step : steps) {
     const bool good = step.after.state == HealthState::kHealthy;
     metrics.Add(http::Metric::kHealthTransitions,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent tells of its devices in the log and in the metrics. One thread: the loop's.
+// The log lines and metrics of devices. One thread: the loop's.
 #pragma once
 
 #include <string>
@@ -12,16 +12,15 @@
 
 namespace tessera::agent {
 
-// Counts the steps and logs them: one line a device, or, for many at once, one a state.
+// Counts the transitions and logs them: one line per device, or one per state if there are many.
 void LogTransitions(const std::string& source, const std::vector<Transition>& steps,
                     http::Metrics& metrics);
 
-// Names in the log who loses something by these steps, beyond what the device's own line tells: the
-// pods that used MPS.
+// Logs the pods that used MPS on the devices that fell. The line of the device does not name them.
 void ReportHolders(const std::string& source, const std::vector<Transition>& steps,
                    const Ledger& ledger);
 
-// Sets the figures that are counted only when somebody reads them.
+// Sets the gauges that are computed only when a client reads the metrics.
 void RefreshMetrics(const View& view, http::Metrics& metrics);
 void RefreshFaults(const Faults& faults, http::Metrics& metrics);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds the agent up from outside: a directory, a disk, a limit. It mends none of these by
-// itself, and a restart does not either; so /healthz names them, /readyz fails by them, and a
-// metric counts them. Plain data; any thread.
+// Conditions of the node that block the agent: a directory, a disk, a limit. Neither the agent nor
+// a restart can fix them. So /healthz names them, /readyz fails, and a metric counts them. Plain
+// data; any thread.
 #pragma once
 
 #include <string>
@@ -19,15 +19,15 @@ struct Fault {
 using Faults = std::vector<Fault>;
 
 inline constexpr std::string_view kFaultNames[] = {
-    "descriptors",     // none is left for a file or a socket
-    "state",           // cannot be saved
-    "control-socket",  // cannot be made
+    "descriptors",     // none left for a file or a socket
+    "state",           // it cannot be saved
+    "control-socket",  // it cannot be made
     "cdi",             // a document cannot be written
-    "prepared",        // devices are not undone, or cannot be prepared for grants
-    "grants",          // of a container, could not be made ready on this node, when last tried
+    "prepared",        // devices cannot be prepared for grants, or undone
+    "grants",          // the last container to start could not get its grant on this node
 };
 
-// A line each.
+// One line per fault.
 std::string TextOf(const Faults& faults);
 
 }  // namespace tessera::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind that is not of this tree, from its section in the configuration to what kubelet is
-// offered: PCI cards, in families that are named by their hardware or by selectors.
+// A kind from outside this tree, from its configuration to its offer: PCI cards, in families named
+// by hardware or by selectors.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ struct CardSelector {
 
 struct CardConfig {
   std::vector<CardSelector> selectors{};
-  std::string family{};  // the name of the family that the resource is of; empty: of none
+  std::string family{};  // the resource's family; empty: none
   bool operator==(const CardConfig&) const = default;
 };
 
@@ -44,7 +44,7 @@ PciSelector SelectorOf(const CardSelector& selector) {
   return {.link_types = value};
 }
 
-// The profile of a card, as it stands in a resource's name; empty: no selector has it.
+// The card's profile in a resource's name; empty: no selector matches.
 std::string ProfileOf(const CardConfig& config, const PciFunction& function) {
   if (config.selectors.empty()) return "card-" + function.device;
   const auto selector = std::ranges::find_if(config.selectors, [&](const CardSelector& one) {

@@ -42,7 +42,7 @@ LedgerSync::LedgerSync(os::Loop& loop, os::Workers& workers, Node& node, http::M
       pause_(interval),
       next_(loop, [this] { Ask(); }),
       mailbox_(loop, *this) {
-  // The first list may go out before kubelet has answered.
+  // The first list may go out before kubelet answers, so the checkpoint's holders count until then.
   if (ReadCheckpoint()) node_.ledger().Presume(checkpoint_);
 }
 
@@ -56,7 +56,7 @@ void LedgerSync::AskIfOld() {
 
 void LedgerSync::Ask() {
   if (call_ != nullptr) {
-    again_ = true;  // its answer may be older than what made somebody ask
+    again_ = true;  // the answer under way may be older than this request
     return;
   }
   if (HasPodResources()) {
@@ -90,7 +90,8 @@ void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
   } else {
     if (!error_) log::Warn("cannot compare the ledger", view.error());
     error_ = view.error();
-    // The checkpoint tells too much and never too little. What the API once told stays as it was.
+    // The checkpoint may name pods that ended, but misses none, so it is safe to use alone. Once
+    // the API has answered, its last answer stands.
     if (!told_ && !HasPodResources() && ReadCheckpoint()) {
       news = Reconcile({});
       listener_.compared(std::nullopt);
@@ -110,7 +111,7 @@ bool LedgerSync::AllReconciled() const {
                      [this](const auto& resource) { return node_.ledger().reconciled(resource); });
 }
 
-// `told` is what the API said, to be joined with the checkpoint. Whether anything had changed.
+// Joins `told`, the API's answer, with the checkpoint. True if holdings changed.
 bool LedgerSync::Reconcile(std::vector<Holding> told) {
   const bool first = !AllReconciled();
   LedgerChange change =
@@ -137,8 +138,8 @@ std::vector<Holding> LedgerSync::OwnHoldings(std::vector<Holding> holdings) cons
   return holdings;
 }
 
-// One that cannot be read, or is torn, changes nothing: plain init containers are known from it
-// alone, and what they hold must not look free. Whether one was read.
+// Only the checkpoint names plain init containers, and their shares must not look free. So an
+// unreadable or torn checkpoint changes nothing. True if one was read.
 bool LedgerSync::ReadCheckpoint() {
   auto text = os::ReadFile(directories_.device_plugins() + "/" + kubelet::kCheckpointFile);
   if (!text) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares what we know with what kubelet knows: asks its pod-resources API and reads its
-// checkpoint, or reads that alone where the API's directory was never there, whenever something
-// happened, and on a timer: every `interval`, and ever less often, up to kLongestPause, while
-// nothing changes and nobody wants to know. One question at a time, so kubelet's limit of ten at
-// once is never near. One thread: the loop's.
+// Keeps the ledger equal to kubelet's view. It asks kubelet's pod-resources API and reads kubelet's
+// checkpoint. Where the API's directory never existed, the checkpoint alone counts.
+//
+// It asks on demand and on a timer. The pause is `interval`, and doubles up to kLongestPause while
+// holdings do not change and the agent does not depend on the answer. Only one call runs at a time,
+// so kubelet's limit of ten concurrent calls is never near. Owned by the agent. One thread: the
+// loop's.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +28,22 @@
 
 namespace tessera::agent {
 
-// How much somebody wants to know what kubelet says.
+// How urgently the agent needs kubelet's answer.
 enum class Interest : uint8_t { kNone, kUsual, kEager };
 
-// How long to wait between an answer and the next question, after a pause of `last`.
+// The pause between an answer and the next call; the previous pause was `last`.
 Duration NextPause(Duration last, Duration interval, Interest interest);
 
 class LedgerSync {
  public:
   struct Listener {
-    std::function<void()> changed;  // holdings began or ended, or are known
-    std::function<bool()> waiting;  // whether something depends on the answer, so that it must not
-                                    // come ever less often
-    // Whether a share that is given back is to be noticed before kubelet grants it again.
+    std::function<void()> changed;  // holdings began or ended, or are now known
+    // True while the agent depends on the answer: the pause must not grow.
+    std::function<bool()> waiting;
+    // True if the agent must see a returned share before kubelet grants it again.
     std::function<bool()> eager;
-    // Asked and answered, after `changed`. With how many healthy ids of each resource kubelet can
-    // hand out; nothing where it does not say.
+    // kubelet has answered; called after `changed`. `allocatable`: healthy ids by resource; nothing
+    // if kubelet does not report them.
     std::function<void(const std::optional<std::map<std::string, int>>& allocatable)> compared;
   };
 
@@ -49,13 +51,13 @@ class LedgerSync {
              const kubelet::Directories& directories, Duration interval, Listener listener);
 
   void SetInterval(Duration interval) { pause_ = interval_ = interval; }
-  // Only holdings of these resources concern us.
+  // Holdings of other resources are ignored.
   void SetResources(std::set<std::string> resources) { resources_ = std::move(resources); }
-  // Asks after `delay`, or sooner if that is planned already; after the question under way, if any.
+  // Asks after `delay`, or earlier if an earlier call is scheduled. A call in progress ends first.
   void AskSoon(Duration delay);
-  // Somebody looks at the answer: asks, unless that was done within the last `interval`.
+  // For a reader of the answer: asks, unless the last answer is younger than `interval`.
   void AskIfOld();
-  // Why kubelet could not be asked the last time; nothing when it could, or never was.
+  // Why the last call failed; nothing if it succeeded, or there was none.
   const std::optional<Error>& error() const { return error_; }
 
  private:
@@ -75,11 +77,11 @@ class LedgerSync {
   const Listener listener_;
   std::set<std::string> resources_;
   std::unique_ptr<kubelet::PodResourcesCall> call_;
-  std::vector<Holding> checkpoint_;  // as last read whole
+  std::vector<Holding> checkpoint_;  // the last that could be read
   std::optional<Error> error_;
   bool told_ = false;   // the API has answered once
-  Duration pause_;      // from the last answer to the next question
-  bool again_ = false;  // asked for during the question under way
+  Duration pause_;      // from the last answer to the next call
+  bool again_ = false;  // another call was requested during the current one
   Steady answered_{};
   os::Alarm next_;
   os::Mailbox<LedgerSync> mailbox_;

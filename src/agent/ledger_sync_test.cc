@@ -70,19 +70,19 @@ class LedgerSyncTest : public testing::Test {
   bool RunUntil(const std::function<bool()>& done) {
     return fake::RunUntil(loop_, kPatience, done);
   }
-  // What is due at once has been done then.
+  // Runs everything that is due now.
   void Pass() {
     bool passed = false;
     const auto timer = loop_.After(Duration(1), [&] { passed = true; });
     EXPECT_TRUE(RunUntil([&] { return passed; }));
   }
-  // Asks, and waits for what comes of it.
+  // Asks, and waits for the result.
   void Ask() {
     const int before = Answers();
     sync_->AskSoon(kAtOnce);
     EXPECT_TRUE(RunUntil([&] { return Answers() > before; }));
   }
-  // Good and failed ones.
+  // Counts good and failed answers.
   int Answers() const {
     int answers = 0;
     for (const char* result : {"good", "failed"}) answers += Count("reconciliations", result);
@@ -316,7 +316,7 @@ TEST_F(LedgerSyncTest, OneQuestionIsAskedAtATimeAndOneMoreForAllThatCameMeanwhil
   EXPECT_EQ(kubelet_->lists(), 2);
 }
 
-// Without the API there is an answer at once.
+// Without the API the answer comes at once.
 TEST_F(LedgerSyncTest, WhoLooksAtAnAnswerHasKubeletAskedOnlyWhereThatIsOld) {
   Begin();
   Ask();

@@ -10,12 +10,12 @@
 namespace tessera::agent {
 namespace {
 
-// Shorter than the pause after which it is asked again; a long list takes kubelet a while.
+// Shorter than the pause before the next comparison: kubelet needs a while for a long list.
 constexpr Duration kDoubt{500};
-constexpr int kPreStartThreads = 16;  // as many resets at once
+constexpr int kPreStartThreads = 16;  // the limit of concurrent resets
 
-// What Allocate answers with counts as granted. Who keeps whom out is not asked of the offer, which
-// may be older than what the inbox was told of it.
+// Records the ids as granted before Allocate answers. The inbox decides which devices exclude each
+// other, because the offer may be older than the inbox's table.
 Status Put(const Offer& offer, std::vector<std::string> ids, GrantInbox& inbox,
            const std::function<void()>& exclusive_granted) {
   const PutResult put = inbox.Put(offer.resource, std::move(ids), SystemClock().Now());
@@ -72,13 +72,13 @@ Result<Draft> Offering::DraftBy(const Policy& policy, const Inventory& inventory
   auto offer = std::make_shared<Offer>(tessera::Divide(
       resource_, plan, inventory, resource_,
       [this](const Device& device) { return at_.node.TroubleOf(device); }, offer_.get()));
-  // Of what is granted meanwhile Withdraw tells.
+  // A grant may arrive after this point. Withdraw then returns true, and the caller divides again.
   if (offer->limited) Withhold(at_.node.ledger().HeldIds(resource_), *offer);
   kubelet::ListBytes list = TRY(kubelet::SerializeList(*offer));
   return Draft{std::move(offer), std::move(list)};
 }
 
-// Those of the last list that fit, as they are now.
+// The devices of the last list that fit, in their current state.
 Inventory Offering::FormerDevices() const {
   const DeviceList& former = offer_->devices;
   const Inventory& now = *at_.node.inventory();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of one resource is offered to kubelet: the shares that its devices are divided into, the
-// list of them, what is granted out of it, and the endpoint that kubelet talks to. The reconciler
-// says when each of them changes. One thread: the loop's.
+// One resource as kubelet sees it: its offer, the list of it, the allocator that grants from it,
+// and the endpoint. The reconciler decides when each of them changes. Owned by ServedResource. One
+// thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace tessera::agent {
 
-// An offer, and its list as kubelet gets it.
+// An offer, and the list that kubelet gets of it.
 struct Draft {
   OfferPtr offer;
   kubelet::ListBytes list;
@@ -35,9 +35,9 @@ class Offering {
     kubelet::PluginObserver& observer;
     std::shared_ptr<GrantBinder> binder;
     std::shared_ptr<BindContext> context;
-    std::function<void()> exclusive_granted;  // any thread: a device that keeps others out
+    std::function<void()> exclusive_granted;  // any thread; the device excludes other devices
   };
-  // What an Allocate is answered with goes to `inbox`.
+  // Each grant is put into `inbox` before Allocate is answered.
   Offering(Surroundings at, const config::Config& config, const std::string& resource,
            kubelet::RegistrationPath path, const kubelet::Directories& directories,
            const kubelet::PluginOptions& options, std::shared_ptr<GrantInbox> inbox);
@@ -48,32 +48,30 @@ class Offering {
   const kubelet::Plugin& plugin() const { return *plugin_; }
   Allocator& allocator() const { return *allocator_; }
 
-  // The devices as the policy divides them now, and their list; where that does not fit, of the
-  // former devices and policy, with today's health; nothing when there is none. `error`: why the
-  // resource is not served even so.
+  // Divides the current devices by the policy. If that list is too large for kubelet, divides the
+  // former devices by the former policy, with today's health. Nothing if there is no former list.
+  // `error`: why the resource is not served all the same.
   std::optional<Draft> Divide(const Policy& policy, const std::optional<Error>& error);
-  // Shares that `next` does not have are granted no more. True when there were any.
+  // Stops grants of shares that `next` does not have. True if there were any.
   bool Withdraw(const Offer& next, Allocator::Snapshot terms);
-  // Out of this offer, or the one that is published, containers get what they ask for; `terms` is
-  // without an offer.
+  // Grants from this offer from now on. `terms` come without an offer.
   void GrantFrom(OfferPtr offer, Allocator::Snapshot terms);
-  // The list goes out, unless kubelet has it.
+  // Sends the list, unless kubelet has the same one.
   void Publish(Draft draft);
-  // The last list once more; there is one.
+  // Sends the last list again. Requires published().
   void Republish() { plugin_->Publish(list_); }
 
-  // kubelet says how many healthy ids of this resource it can hand out. None, time and again, while
-  // it has our list with healthy ones in it: it has lost us, and we register again. False as long
-  // as that is in doubt.
+  // Takes the number of healthy ids that kubelet can grant. If it stays zero although our list has
+  // healthy ids, kubelet has lost us, and we register again. False while that is in doubt.
   bool Compare(int allocatable);
 
   // A list was published.
   bool published() const { return list_ != nullptr; }
-  // What kubelet was last told.
+  // The offer of kubelet's last list.
   const OfferPtr& offer() const { return offer_; }
   bool streaming() const { return plugin_->state() == kubelet::PluginState::kStreaming; }
   size_t list_bytes() const { return list_ == nullptr ? 0 : list_->size(); }
-  // Why the newest offer is not served, if so.
+  // Why the newest offer is not served; nothing: it is.
   const std::optional<Error>& refusal() const { return refusal_; }
 
  private:
@@ -88,7 +86,7 @@ class Offering {
   kubelet::ListBytes list_;  // the last one that fit
   OfferPtr offer_ = std::make_shared<Offer>();
   std::optional<Error> refusal_;
-  std::optional<Steady> doubted_;  // since when kubelet's answers have had none of our healthy ids
+  std::optional<Steady> doubted_;  // since when kubelet's answers have lacked our healthy ids
 };
 
 }  // namespace tessera::agent

@@ -38,7 +38,7 @@ json::Object HoldingOf(const Holding& holding) {
           {"shares", Strings(holding.share_ids)}};
 }
 
-// Which shares of the current offer belong to each device.
+// The current offer's shares by device.
 using SharesByDevice = std::map<DeviceKey, std::vector<std::string>, DeviceKeyLess>;
 
 SharesByDevice SharesOf(const ServedResources& resources) {
@@ -54,8 +54,8 @@ SharesByDevice SharesOf(const ServedResources& resources) {
 
 using HoldersByDevice = std::map<DeviceKey, std::vector<Holding>, DeviceKeyLess>;
 
-// Each holding below every device that its container has, with only that device's shares; with all
-// of them where kubelet took shares of other devices than were bound.
+// Each holding under every device of its container, with that device's shares. If kubelet chose
+// shares of other devices than were bound, all shares are listed.
 HoldersByDevice HoldersOf(const Ledger& ledger) {
   HoldersByDevice holders;
   for (const Holding& holding : ledger.holdings()) {
@@ -76,13 +76,13 @@ HoldersByDevice HoldersOf(const Ledger& ledger) {
   return holders;
 }
 
-constexpr int kMiB = 20;  // bytes of one, as a power of two
+constexpr int kMiB = 20;  // a MiB is 2^20 bytes
 
-// What belongs to each device.
+// Lookup tables by device.
 struct Tables {
   SharesByDevice shares;
   HoldersByDevice holders;
-  // Grants by the UID of their pod, the container and the resource.
+  // Binding records by pod UID, container and resource.
   std::map<std::array<std::string_view, 3>, const BindingRecord*> records;
 };
 
@@ -103,7 +103,7 @@ json::Object HolderOf(const Tables& tables, const Holding& holding, const Device
   return holder;
 }
 
-// How much of a virtual GPU there is to be granted, and how much was.
+// The GPU's capacity for virtual GPUs, and the granted part of it.
 json::Object RoomOf(const View& view, const Device& device, const FractionRules& fractions) {
   const DeviceCapacity capacity = CapacityOf(device, fractions);
   DeviceUsage taken;
@@ -189,7 +189,7 @@ json::Object ResourceObject(const View& view, const std::string& name,
   return object;
 }
 
-// Why one device is, or is not, offered, for `tessera explain`.
+// Why a device is offered, or is not; for `tessera explain`.
 json::Object Candidate(const View& view, const Device& device, const SharesByDevice& shares) {
   std::optional<Error> trouble = view.node.TroubleOf(device);
   json::Object object{
@@ -305,7 +305,7 @@ Result<json::Value> ExplainPage(const View& view, const std::string& device) {
   return json::Value(json::Object{{"candidates", std::move(candidates)}});
 }
 
-// The resources whose grants name CDI devices, whoever writes the document.
+// The resources whose grants name CDI devices, even if another party writes the document.
 json::Array CdiResources(const ServedResources& resources) {
   const auto is_cdi = [](Strategy strategy) {
     return strategy == Strategy::kCdiAnnotations || strategy == Strategy::kCdiCri;

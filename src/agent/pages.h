@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent shows: the JSON behind /inventory, /ledger, /explain and /cdi. Pure functions of
-// what the agent knows at this moment.
+// Makes the JSON of /inventory, /ledger, /explain and /cdi. Pure functions of the agent's current
+// state. One thread: the loop's.
 #pragma once
 
 #include <map>
@@ -20,12 +20,12 @@ struct View {
   const Node& node;
   const ServedResources& resources;
   const CdiDocuments& cdi;
-  bool writer = false;                       // of the state
-  const std::optional<Error>& ledger_error;  // why kubelet could not be asked
-  GrantedByResource granted = {};            // of virtual GPUs
-  BindingStore::Known grants = {};           // the same, each
-  os::Root root = {};                        // of the machine
-  bool checkpoint_unknown = false;           // kubelet's, by its shape
+  bool writer = false;                       // this instance writes the state
+  const std::optional<Error>& ledger_error;  // why the last call to kubelet failed
+  GrantedByResource granted = {};            // virtual GPUs
+  BindingStore::Known grants = {};           // their binding records
+  os::Root root = {};                        // the machine's
+  bool checkpoint_unknown = false;           // kubelet's checkpoint has an unknown format
   std::string node_name;
   Steady now{};
   Wall wall_now{};
@@ -33,9 +33,9 @@ struct View {
 
 json::Value InventoryPage(const View& view);
 json::Value LedgerPage(const View& view);
-// One device, by its name as people write it, or all of them when empty.
+// One device, by the name that people use; all devices if `device` is empty.
 Result<json::Value> ExplainPage(const View& view, const std::string& device);
-// With where files that the documents name may be looked at from where the agent is.
+// `trees` gives the path at which this process sees each host directory that a kind uses.
 json::Value CdiPage(const View& view);
 
 }  // namespace tessera::agent

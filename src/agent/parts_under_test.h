@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of an agent around a node, as the agent ties them together, without a kubelet and
-// without an API server. Header-only, for tests.
+// An agent's parts around a node, connected as in the agent. There is no kubelet and no API server.
+// Header-only, for tests.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace tessera::agent {
 
-// Hears of kubelet, and does nothing.
+// Ignores all events.
 class SilentPluginObserver : public kubelet::PluginObserver {
  public:
   void StateChanged(const std::string&, kubelet::PluginState) override {}
@@ -57,7 +57,7 @@ struct PartsUnderTest {
                                         node.SetPrepared(now.held, now.outstanding, now.obstacles));
                                   }}};
   SilentPluginObserver observer;
-  int came_or_went = 0;  // resources, how often
+  int came_or_went = 0;  // how often resources were added or ended
   ResourceSet resources{{.loop = loop,
                          .workers = workers,
                          .metrics = metrics,

@@ -62,7 +62,7 @@ json::Object RefusalPage(const RecordedRefusal& refusal) {
           {"last", FormatTime(refusal.last)}, {"over", refusal.over}};
 }
 
-// All that is known of one pod.
+// The agent's facts about one pod.
 class KnownPod {
  public:
   KnownPod(const PodFacts& facts, const std::string& name) : facts_(facts), name_(name) {
@@ -100,7 +100,7 @@ class KnownPod {
         {"placement", PlacementPage()},
         {"annotations", pod_ == nullptr ? json::Object() : TextsOf(pod_->annotations)},
         {"containers", std::move(containers)}};
-    // Which pods these were kubelet had not said; they may have been this one.
+    // kubelet had not named the pod of these refusals. It may be this one.
     json::Array perhaps;
     const std::set<std::string> resources = Resources();
     for (const RecordedRefusal& refusal : nobodys_) {
@@ -136,7 +136,7 @@ class KnownPod {
   }
   bool IsOwn(const std::string& uid) const { return std::ranges::count(uids_, uid) > 0; }
 
-  // Another pod may have had that name before.
+  // An earlier pod may have had the same name, so there may be several UIDs.
   void FindUids(std::span<const RecordedRefusal> refusals) {
     if (pod_ != nullptr) uids_.push_back(pod_->KubeletUid());
     for (const Holding& holding : facts_.ledger.holdings()) {
@@ -153,7 +153,7 @@ class KnownPod {
     return found == pod_->containers.end() ? nullptr : &*found;
   }
 
-  // As they run, then those of which the pod says nothing.
+  // The pod's containers in the order in which they run, then names that the pod does not have.
   std::vector<std::string> ContainerNames() const {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
@@ -168,7 +168,7 @@ class KnownPod {
     return names;
   }
 
-  // That it asks for or holds.
+  // Resources that the pod asks for or holds.
   std::set<std::string> Resources() const {
     std::set<std::string> resources;
     for (const Holding* holding : holdings_) resources.insert(holding->resource);
@@ -256,7 +256,7 @@ class KnownPod {
     return page;
   }
 
-  // A limit counts before a request.
+  // A limit takes precedence over a request.
   static kube::Texts AskedBy(const kube::Container& container) {
     kube::Texts asked = container.limits;
     asked.insert(container.requests.begin(), container.requests.end());
@@ -265,12 +265,12 @@ class KnownPod {
 
   const PodFacts& facts_;
   const std::string name_;
-  PodPtr pod_;                     // null: the API server has not told of it
-  std::vector<std::string> uids_;  // as kubelet knows it; empty: nobody says it
+  PodPtr pod_;                     // null: the API server has not reported it
+  std::vector<std::string> uids_;  // kubelet's; empty: unknown
   std::vector<const Holding*> holdings_;
   BindingStore::Known grants_;
-  std::vector<RecordedRefusal> refusals_;  // the newest first
-  std::vector<RecordedRefusal> nobodys_;   // likewise
+  std::vector<RecordedRefusal> refusals_;  // newest first
+  std::vector<RecordedRefusal> nobodys_;   // refusals without a known pod, newest first
 };
 
 }  // namespace

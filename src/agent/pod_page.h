@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent knows of one pod, for `tessera explain NAMESPACE/POD`: who placed it, what its
-// containers ask for, hold and were granted, and why one was refused. From memory alone; pure.
+// The page of one pod, for `tessera explain NAMESPACE/POD`: its scheduler, its containers'
+// requests, holdings and grants, and its refusals. Reads memory only. Pure; one thread: the loop's.
 #pragma once
 
 #include <set>
@@ -21,10 +21,11 @@ struct PodFacts {
   std::set<std::string> late{};  // resources whose grants are bound late
 };
 
-// By NAMESPACE/NAME. kNotFound where nothing is known of it, with why that may be.
+// `name`: NAMESPACE/NAME. kNotFound if the agent does not know the pod; the message gives possible
+// causes.
 Result<json::Value> PodPage(const PodFacts& facts, const std::string& name);
 
-// The parts of a grant: [{"device": "GPU-1", "memoryBytes": 1048576, "cores": 30}].
+// A grant's fractions: [{"device": "GPU-1", "memoryBytes": 1048576, "cores": 30}].
 json::Array PartsPage(std::span<const Fraction> parts);
 
 }  // namespace tessera::agent

@@ -11,7 +11,7 @@ constexpr char kNpuResource[] = "dummy.com/npu";
 
 class PodPageTest : public testing::Test {
  protected:
-  // As HAMi's scheduler has placed it.
+  // A pod that HAMi's scheduler has placed.
   static kube::Pod Train() {
     return {
         .uid = "uid-1",

@@ -15,7 +15,7 @@ constexpr Duration kReadyLimit{45'000};  // below TimeoutStartSec of deploy/tess
 
 void Reconciler::Reconcile(const std::vector<Changes>& all) {
   ReconcileEach(all);
-  // What is out because of one of them.
+  // A device's fall or return can change the state of its rivals.
   ReconcileEach(at_.node.LookAtRivals());
   if (!all.empty()) AnnounceReady();
   SaveSoon();
@@ -32,21 +32,23 @@ void Reconciler::ReconcileEach(const std::vector<Changes>& all) {
 
 void Reconciler::Publish(ServedResource& resource, Urgency urgency) {
   if (resource.IsPremature()) return;
-  // Falls are logged before any list goes out.
+  // Falls are saved before any list goes out. After a crash in between, the next agent reads the
+  // fall, and does not offer the device.
   at_.saver.SaveFalls();
-  // The devices are divided. What is to go is granted to nobody from here on, and what of it was
-  // granted until then is held: it stays.
+  // Allocate runs on other threads and may grant a share that the new offer lacks. So such shares
+  // are withdrawn first. A share that was granted before that is held, and the next Divide keeps
+  // it. The loop ends when there is no share to withdraw.
   std::optional<Draft> draft = resource.Divide();
   while (draft && resource.Withdraw(*draft->offer)) draft = resource.Divide();
   if (!draft && resource.offering().published()) resource.GrantFrom(resource.offer());
-  // Ids of another plan are to be known to the next start before anybody can hold one; where they
-  // cannot be saved, kubelet's checkpoint tells of those that are held. A disk's time holds up no
-  // bad news.
+  // The plan is saved before kubelet can grant its ids, so the next agent knows them. If that
+  // fails, kubelet's checkpoint still names the held ones. An urgent list with the same plan does
+  // not wait for the disk.
   const bool other_plan = draft && at_.node.SetPlan(resource.name(), draft->offer->plan);
   if (urgency == Urgency::kCanWait || other_plan) (void)at_.saver.SaveFacts();
   if (draft) {
-    // Before the list goes out: no container names a device that the runtime cannot find, and an
-    // Allocate for what it adds finds it.
+    // The order is: CDI documents, allocator, list. So a runtime finds every device that a grant
+    // names, and Allocate knows every id that kubelet may ask for.
     WriteCdi(resource, *draft->offer);
     resource.GrantFrom(draft->offer);
     resource.Publish(*std::move(draft));
@@ -61,23 +63,23 @@ void Reconciler::WriteCdi(ServedResource& resource, const Offer& offer) {
                 at_.node.ledger().AnyMayBeInUse(resource.name()), description->since);
 }
 
-// After kubelet, which waits for none of it.
+// Runs after the list went out: kubelet does not wait for these reports.
 void Reconciler::ReportTransitions(const Changes& changes) {
   at_.node_reporter.Changed();
-  // Not for what is told of a device, but for other devices.
+  // Labels depend on the devices, not on their health, so only new facts cause a reading.
   const uint64_t facts = at_.node.facts_generation();
   if (std::exchange(labelled_facts_, facts) != facts) {
     at_.labels.ReadSoon();
   }
   if (changes.transitions.empty()) return;
-  at_.saver.SaveFalls();  // not only with the next list, which may be a debounce away
+  at_.saver.SaveFalls();  // the next list, which also saves them, may be a debounce away
   LogTransitions(changes.source, changes.transitions, at_.metrics);
   at_.node_reporter.ReportTransitions(changes.source, changes.transitions);
   ReportHolders(changes.source, changes.transitions, at_.node.ledger());
 }
 
-// kubelet may start only after us. A service manager that is never told ends what it has started,
-// and begins again.
+// kubelet may start after us, so this does not wait for it. Without READY the service manager would
+// kill the agent at its start timeout. So READY is sent at the latest after kReadyLimit.
 void Reconciler::AnnounceReady() {
   if (announced_) return;
   if (!at_.resources.Ready() && SystemClock().Now() - began_ < kReadyLimit) return;
@@ -96,12 +98,12 @@ void Reconciler::ScanEnded(ServedResource& resource, Result<Scanner::ScanResult>
   if (!found) Reconcile({});
   if (found) {
     Reconcile(at_.node.UpdateDevices(resource.name(), std::move(found->devices)));
-    // What has vanished leaves with the scan after the one that missed it.
+    // A vanished device leaves with the second scan that misses it.
     if (at_.node.AnyMayLeave(resource.name())) resource.ScanSoon();
   }
   resource.CheckDevices();
   if (awaited || !resource.WaitsToPublish()) ListDue(resource);
-  // Last: a resource of a family whose devices have left ends.
+  // Last, because it may end `resource`: a family's resource ends when its devices have left.
   if (at_.node.inventory() != before) at_.resources.SettleFamilies();
 }
 
@@ -134,7 +136,7 @@ void Reconciler::AdoptState() {
     cordons = at_.node.AdoptCordons(std::move(saved.facts->cordons));
   }
   const std::vector<Changes> falls = at_.node.AdoptFalls(saved.verdicts);
-  // Not before all of it is adopted: what follows is saved.
+  // Reconcile saves the state, so all of the former state is adopted first.
   Reconcile(cordons);
   Reconcile(falls);
   at_.node_reporter.Changed();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way from what happens to devices to what kubelet, people and the disk know of them.
-// Whatever happens is judged by the node, which returns what changed; Reconcile gives each resource
-// its list, and then tells the others. Publish has the order that makes a crash safe: what is saved
-// is never better than what kubelet was told. Owned by the agent. One thread: the loop's.
+// The single path from device changes to kubelet, the disk and people. The node judges each event
+// and returns the changes. Reconcile publishes the resources' lists, and then reports to everybody
+// else. The order in Publish is crash-safe: the saved state is never healthier than kubelet's list.
+// Owned by the agent. One thread: the loop's.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ namespace tessera::agent {
 
 class Reconciler : public ResourceEvents {
  public:
-  // All outlive it. `tick` rings soon after anything changed, to save it.
+  // All outlive it. `tick` rings soon after a change, to save it.
   struct Surroundings {
     Node& node;
     StateSaver& saver;
@@ -38,23 +38,24 @@ class Reconciler : public ResourceEvents {
 
   explicit Reconciler(const Surroundings& at) : at_(at) {}
 
-  // Does what follows from these changes, and from those that they make to other devices.
+  // Carries out these changes, and the changes that they cause in rival devices.
   void Reconcile(const std::vector<Changes>& all);
-  // Devices of which nothing was heard for too long are out.
+  // Takes out devices whose last evidence is too old.
   void Tick() { Reconcile(at_.node.Tick()); }
-  // This instance has become the writer of the state: what the former one wrote counts.
+  // This instance has become the writer of the state: adopts the former writer's state.
   void AdoptState();
-  // Takes a device out by a person's order, or puts it back.
+  // Carries out a person's order to take a device out, or to put it back.
   Result<DeviceKey> Cordon(std::string_view device, std::string_view reason);
   Result<DeviceKey> Uncordon(std::string_view device);
-  // A person says that it was reset.
+  // A person reports that the device was reset.
   void WasReset(const DeviceKey& device);
 
-  // "Ready" to the service manager, and the time to tell of devices, is when they are checked.
+  // Once the devices are checked, or the limit is over: tells the service manager "ready", and lets
+  // the node reporter begin.
   void AnnounceReady();
   bool announced() const { return announced_; }
 
-  // What happens to resources.
+  // ResourceEvents.
   void ScanEnded(ServedResource& resource, Result<Scanner::ScanResult> found,
                  bool awaited) override;
   void Observed(ServedResource& resource, const std::vector<Observation>& seen) override;
@@ -72,7 +73,7 @@ class Reconciler : public ResourceEvents {
   void SaveSoon();
 
   const Surroundings at_;
-  uint64_t labelled_facts_ = 0;  // their generation when the labels were last asked for
+  uint64_t labelled_facts_ = 0;  // the facts' generation at the last reading of labels
   const Steady began_ = SystemClock().Now();
   bool announced_ = false;
 };

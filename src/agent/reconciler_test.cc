@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's parts on a node of dummy NPUs, without a kubelet: what it would be told is the offer.
+// The agent's parts on a node of dummy NPUs, without a kubelet; the offer stands for kubelet's
+// list.
 #include "agent/reconciler.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ class ReconcilerTest : public testing::Test {
     })) << Offered();
   }
   ServedResource& Npus() { return *resources_.Find(kNpu); }
-  // Ids of the shares that are offered as healthy.
+  // The ids that are offered as healthy.
   std::string Offered() {
     std::string ids;
     for (const Share& share : Npus().offer()->shares) {
@@ -59,7 +60,7 @@ class ReconcilerTest : public testing::Test {
     return {{kNpu, id},
             {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, "on fire"}};
   }
-  // What the next start would read.
+  // The falls that the next start would read.
   std::string SavedFalls() {
     std::string ids;
     for (const auto& [key, verdict] : StateStore(dir_).LoadVerdicts("boot")) {

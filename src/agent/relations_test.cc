@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that keep others out, from a scan of theirs to what kubelet is offered and answered.
+// Devices that exclude each other, from their scan to the offer and the answers to Allocate.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 const std::string kCard = "fixture.com/card";
 const std::string kPart = "parts.com/part";
 
-// Two served resources whose devices are what the fixture's backends find.
+// Two served resources with the devices that the fixture's backends find.
 class ServedRelationsTest : public testing::Test {
  protected:
   ServedRelationsTest() {
@@ -37,7 +37,7 @@ class ServedRelationsTest : public testing::Test {
     (void)os::RemoveTree(dir_);
   }
 
-  // The cards' policy as the configuration's text has it.
+  // A configuration with this policy for the cards.
   config::Config Configured(const std::string& policy) {
     config::LoadResult loaded = config::Load(
         FullSchema(),
@@ -50,7 +50,7 @@ class ServedRelationsTest : public testing::Test {
   }
   void Configure(const std::string& policy) { parts_.resources.Apply(Configured(policy)); }
   ServedResource& Resource(const std::string& name) { return *parts_.resources.Find(name); }
-  // A scan that finds these, and the list after it.
+  // A scan that finds these cards, and the list after it.
   void Scan(const std::string& resource, const std::vector<FixtureCard>& cards) {
     FixtureBackend backend(resource, tree_.root());
     backend.cards = cards;
@@ -71,7 +71,7 @@ class ServedRelationsTest : public testing::Test {
       return Offered(resource) == ids;
     })) << Offered(resource);
   }
-  // As kubelet asks; "" when it is granted.
+  // Allocates as kubelet does; "" if granted.
   std::string Allocate(const std::string& resource, const std::string& id) {
     std::optional<Result<Grant>> answer;
     Resource(resource).offering().allocator().Allocate(
@@ -134,7 +134,7 @@ TEST_F(ServedExclusionTest, KubeletIsRefusedWhatItChoseBeforeItHeardOfThat) {
   EXPECT_EQ(Offered(kPart), "0 1 ");
 }
 
-// A list waits for the debounce, the table of who keeps whom out does not.
+// A list waits for the debounce; the table of exclusions does not.
 TEST_F(ServedExclusionTest, ARivalThatAnOlderOfferDoesNotKnowIsRefusedAllTheSame) {
   Scan(kCard, {{.id = "0", .traits = {.takes = {"c"}}}});
   FixtureBackend found(kCard, tree_.root());

@@ -58,7 +58,7 @@ Status Release::Begin(Duration time) {
   return {};
 }
 
-// An order that cannot be kept holds all the same.
+// If the file cannot be written, the order still holds for this process.
 void Release::Save() const {
   const json::Object order{{"bootId", boot_id_}, {"until", until_->time_since_epoch().count()}};
   if (Status saved = os::ReplaceFile(path_, json::Write(order) + "\n"); !saved) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The release of the vendors' libraries by a person's order ('tessera release'), so that a device
-// can be reset or a driver replaced: until a time, or until it is ended. It stands in a file beside
-// the state, for this boot: an agent that is started meanwhile opens none either. One thread: the
-// loop's.
+// Closes the vendors' libraries by a person's order ('tessera release'), so that a device can be
+// reset or a driver replaced. It lasts until a time, or until a person ends it. A file in the state
+// directory keeps it for this boot, so an agent that restarts does not open the libraries. Owned by
+// the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -18,34 +18,33 @@
 
 namespace tessera::agent {
 
-// The vendors' libraries that are open, as a release has to do with them.
+// Access to the vendors' open libraries.
 struct VendorLibraries {
-  // All are to be let go of, with this to be said of the devices; nothing: to be taken up again.
+  // Closes all libraries, with this error for their devices; nothing: opens them again.
   std::function<void(std::optional<Error>)> set_released;
-  std::function<std::vector<std::string>()> released;  // the resources that hold none by that order
-  std::function<std::vector<std::string>()> held_by;   // what keeps libraries open all the same
+  std::function<std::vector<std::string>()> released;  // resources with a library closed by order
+  std::function<std::vector<std::string>()> held_by;  // users that keep libraries open all the same
 };
 
-// Of all that is served. `resources` outlives it.
+// The libraries of all served resources. `resources` outlives it.
 VendorLibraries LibrariesOf(ResourceSet& resources);
 
 class Release {
  public:
   static constexpr Duration kLongest{3'600'000};
 
-  // The loop outlives it; `path` is the file's.
+  // The loop outlives it. `path`: the file of the order.
   Release(os::Loop& loop, VendorLibraries libraries, std::string path);
 
-  // Goes on with the one that an earlier process of this boot was told of. Before resources are
-  // served.
+  // Resumes the release of an earlier process of this boot. Called before resources are served.
   void Restore(const std::string& boot_id);
-  // For so long from now on, whatever was ordered before. kInvalid; kNotFound when no resource has
-  // a library to let go of.
+  // Replaces any earlier order; lasts for `time` from now. kInvalid if `time` is out of range;
+  // kNotFound if no resource has a library.
   Status Begin(Duration time);
-  // kNotFound when there is none.
+  // kNotFound if there is no release.
   Status End();
   bool under_way() const { return until_.has_value(); }
-  // For people: until when, of what, and what keeps libraries open all the same.
+  // For people: the end, the resources, and the users that keep libraries open.
   json::Value Page() const;
 
  private:

@@ -14,7 +14,7 @@ using Names = std::vector<std::string>;
 constexpr char kBoot[] = "boot-1";
 constexpr Duration kHour = Release::kLongest;
 
-// A resource whose library is let go of by order, while something else holds it open.
+// A resource whose library is released by order while another user holds it open.
 class ReleaseTest : public testing::Test {
  protected:
   ~ReleaseTest() override { (void)os::RemoveTree(directory_); }
@@ -24,7 +24,7 @@ class ReleaseTest : public testing::Test {
             .released = [this] { return order_ ? names_ : Names(); },
             .held_by = [this] { return order_ ? held_by_ : Names(); }};
   }
-  // As another process of the same boot, or of another one.
+  // Restarts as another process, of this boot or another.
   std::unique_ptr<Release> Restart(const std::string& boot_id = kBoot) {
     order_.reset();
     auto next = std::make_unique<Release>(loop_, Libraries(), path_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent does not start without, where its configuration says so. One thread: the loop's.
+// Conditions that the configuration demands before the agent starts. One thread: the loop's.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace tessera::agent {
 
-// What was opened to see that it is there: kept until the resources have it themselves, so that it
-// is not opened twice.
+// Libraries that the check opened. The caller keeps them until the resources have opened them too,
+// so that they are loaded once.
 using Requirements = std::vector<std::shared_ptr<const void>>;
 
-// An error when something is missing that the agent does not start without; of what the devices of
-// a kind need besides the log tells. May take some seconds.
+// An error if a demanded condition is missing. Missing needs of a kind's devices are only logged.
+// May take seconds.
 Result<Requirements> MeetRequirements(const config::Config& config, os::Loop& loop);
 
 }  // namespace tessera::agent

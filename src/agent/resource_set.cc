@@ -63,7 +63,7 @@ void ResourceSet::Apply(const config::Config& config) {
   config_ = config;
   for (auto at = served_.begin(); at != served_.end();) {
     const auto resource = ResourceNamed(config_, at->first);
-    // Settings of the agent concern all of them.
+    // The agent's settings affect every resource, so unchanged ones get them too.
     if (resource) at->second->Apply(config_, *resource);
     at = resource ? std::next(at) : Remove(at);
   }
@@ -95,8 +95,8 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   return next;
 }
 
-// Devices that may be in use are served at once, before any scan has found them again, or kept from
-// being served under another name.
+// Serves known devices before the first scan finds them, because containers may hold them. Devices
+// of a resource that is not served are retired, so that no other resource offers them.
 void ResourceSet::AddKnown() {
   std::set<std::string> sources;
   for (const Device& device : at_.node.inventory()->devices) sources.insert(device.key.source);
@@ -169,7 +169,7 @@ bool ResourceSet::EndMembers(const std::set<std::string>& found) {
   return ended;
 }
 
-// Every family that may have it has looked, no device of it is left, and nobody holds one.
+// True if every family that may have it has scanned, no device is left, and no share may be held.
 bool ResourceSet::MayEnd(const std::string& name) const {
   const DeviceList& devices = at_.node.inventory()->devices;
   return std::ranges::all_of(families_,
@@ -308,7 +308,7 @@ std::set<std::string> ResourceSet::SocketPaths() const {
   std::set<std::string> paths;
   for (const auto& [name, resource] : served_)
     paths.insert(resource->offering().plugin().socket_path());
-  paths.erase("");  // of those that are not served
+  paths.erase("");  // resources without an endpoint
   return paths;
 }
 

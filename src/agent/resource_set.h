@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that is served: one resource for each that is configured, and of each family one for each
-// profile found. A family's resource comes with the scan that finds its profile, or at the start
-// from what is known of before; it ends once no scan finds the profile and its last device has
-// left, which is when nobody holds it. So a node never has a resource that there is nothing of.
-// One thread: the loop's.
+// All served resources: each configured one, and for each family one per profile found. A family's
+// resource begins with the scan that finds its profile, or at the start if its devices are known.
+// It ends when no scan finds the profile, its last device has left, and no container holds one. So
+// a node never has a family's resource without devices. Owned by the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -20,68 +19,66 @@
 
 namespace tessera::agent {
 
-// The resource of that name by this configuration: one that is configured, or the one that the
-// first family which may have it makes of it.
+// The configured resource of that name, or the one that the first matching family makes.
 std::optional<config::Resource> ResourceNamed(const config::Config& config,
                                               const std::string& name);
 
 class ResourceSet {
  public:
-  // `changed`: resources came or went. `grants` outlives it.
+  // `changed`: resources were added or ended. `grants` outlives it.
   ResourceSet(ServedResource::Surroundings at, GrantKeeper& grants, std::function<void()> changed);
 
-  // Serves those of the configuration at this kubelet, all anew.
+  // Starts to serve the configuration's resources at this kubelet.
   void Open(const config::Config& config, kubelet::RegistrationPath path,
             const kubelet::Directories& directories);
   void Close();
-  // Another configuration: resources added, changed and removed, the others untouched.
+  // Adopts another configuration: adds, changes and removes resources, and leaves the others alone.
   void Apply(const config::Config& config);
 
   const ServedResources& served() const { return served_; }
-  // Whose holders are to be known: those, and those that are served no more but may be held.
+  // Resources whose holders the ledger tracks: the served ones, and retired ones that may be held.
   std::set<std::string> TrackedResources() const;
-  ServedResource* Find(const std::string& name) const;  // none is served by that name
-  // What the families find is served, and what they do not find any more ends.
+  ServedResource* Find(const std::string& name) const;  // null: no such resource is served
+  // Adds resources for profiles that the families found, and ends those whose profiles are gone.
   void SettleFamilies();
   void RescanSoon();
-  // All backends are to let go of their vendors' libraries, with this to be said of their devices;
-  // nothing: to take them up again. Holds for those that come later, too.
+  // Makes all backends close their vendors' libraries, with this error for their devices; nothing:
+  // opens them again. Also applies to backends that are made later.
   void SetReleased(std::optional<Error> released);
-  // The resources and families whose backends hold none now, by that order.
+  // The resources and families whose library is closed by that order.
   std::vector<std::string> Released() const;
-  // What keeps libraries open all the same.
+  // Users that keep libraries open all the same.
   std::vector<std::string> ReleaseHeldBy() const;
-  // kubelet's directories changed.
+  // kubelet's directories may have changed.
   void PollKubelet();
-  // What kubelet says that it can hand out of each resource; false when that raises a doubt.
+  // Takes the healthy ids that kubelet can grant, by resource. False if kubelet may have lost us.
   bool Compare(const std::map<std::string, int>& allocatable);
-  // Kubelet has answered who holds what, and so has forgotten the pods that ended. While its
-  // checkpoint may still name some, which nothing else tells from init containers, makes it write
-  // that anew, as it does at any list. Whether it did: at first, and then while devices wait, or
-  // containers for room, or anything is prepared for one, once a minute.
+  // Makes kubelet rewrite its checkpoint, by sending it a list again. The checkpoint may still name
+  // pods that ended, and only a new one tells them from init containers. Called after kubelet has
+  // answered, which made it forget such pods. True if it sent a list: once, and then at most once a
+  // minute while devices, containers or preparations wait for holders to end.
   bool RefreshCheckpoint();
-  // Holders are known anew. Of a resource that is no longer configured, what nobody holds leaves
-  // once kubelet can hand out none of it. Not `sure`: until then another instance may still serve
-  // it.
+  // Ends retired resources after kubelet's answer. Devices without holders leave once kubelet can
+  // grant no id of the resource. `sure` is false until then: another instance may still serve it.
   struct RetiredEnd {
     std::vector<Changes> changes{};
     bool sure = true;
   };
   RetiredEnd EndRetired(const std::map<std::string, int>& allocatable);
 
-  // The resources whose grants are bound late.
+  // Resources whose grants are late grants.
   std::set<std::string> BoundLate() const;
 
   bool AnyStreaming() const;
   bool AllStreaming() const;
-  // All that need CDI documents have given them since their devices were first found.
+  // True if every resource that needs CDI documents has made them from a scan of this process.
   bool AllDescribed() const;
-  // A device waits for the configured policy until nobody holds it.
+  // True while a held device waits to take the configured policy.
   bool AnyWaitsForHolders() const;
   std::set<std::string> SocketPaths() const;
-  // Everything has been looked for and checked on this boot, or cannot be served.
+  // True if every resource is scanned and checked on this boot, or cannot be served.
   bool Ready() const;
-  // Why not all is served, a line each.
+  // Why resources are not served; one line each.
   std::string NotReady() const;
 
  private:
@@ -104,7 +101,7 @@ class ResourceSet {
   std::vector<std::unique_ptr<Family>> families_;
   std::optional<Error> released_;
   std::optional<Steady> refreshed_;  // when kubelet was last made to write its checkpoint
-  std::set<std::string> told_;  // names that a family finds and another resource has, as logged
+  std::set<std::string> told_;  // logged names that a family found but a configured resource has
 };
 
 }  // namespace tessera::agent

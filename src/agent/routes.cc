@@ -11,7 +11,7 @@ http::Response Answer(Result<json::Value> value) {
   return value ? http::Json(*value) : http::Failure(value.error());
 }
 
-// A restart mends nothing of what holds the agent up from outside: it is named, and is no failure.
+// /healthz names faults but does not fail for them: a restart would not fix them.
 http::Response Alive(const RouteSources& sources) {
   return http::Text("ok\n" + TextOf(sources.faults()));
 }
@@ -44,7 +44,7 @@ http::Response Read(const RouteSources& sources, const http::Request& request) {
   return http::Failure({Reason::kNotFound, "there is no page " + path});
 }
 
-// A cordon is kept whatever happens next, so it is on disk before it is answered.
+// A cordon must survive a crash, so it is on disk before the answer.
 Result<json::Value> Follow(const RouteSources& sources, const CordonOrder& order) {
   TRY(sources.may_save());
   const DeviceKey key = TRY(order.on ? sources.reconciler.Cordon(order.device, order.reason)
@@ -83,7 +83,7 @@ http::Handler ReadRoutes(RouteSources sources) {
   };
 }
 
-// What pods are annotated with is not for everybody who reaches the status port.
+// Pods' annotations are private, so /explain?pod is not on the status port.
 http::Handler ControlRoutes(RouteSources sources) {
   return [sources = std::move(sources)](const http::Request& request) {
     const auto pod = request.query.find("pod");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's HTTP: what may be read (on the status port and the control socket) and what may be
-// asked for (on the control socket alone, which only its owner can open).
+// The agent's HTTP routes. Reads are served on the status port and the control socket. Orders are
+// accepted on the control socket alone, which only its owner can open. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace tessera::agent {
 
-// What the routes need of the agent. Called on the loop's thread.
+// The routes' access to the agent. Called on the loop's thread.
 struct RouteSources {
   std::function<View()> view;
   std::function<PodFacts()> pods;
@@ -24,16 +24,17 @@ struct RouteSources {
   Reconciler& reconciler;
   Release& release;
   http::Metrics& metrics;
-  std::function<void()> refresh_metrics;   // gauges that are computed when asked for
-  std::function<std::string()> not_ready;  // why not, a line each; empty when ready
-  std::function<Faults()> faults;          // what of the node is in the agent's way
+  std::function<void()> refresh_metrics;   // sets the gauges that are computed on demand
+  std::function<std::string()> not_ready;  // one line per cause; empty: ready
+  std::function<Faults()> faults;          // conditions of the node that block the agent
   std::function<Status()> may_save;        // kStateLocked while another instance writes the state
-  std::function<Status()> save;            // what a person ordered is on disk before the answer
+  std::function<Status()> save;            // writes a person's order to disk before the answer
 };
 
 // GET /metrics, /healthz, /readyz, /inventory, /ledger, /explain, /cdi, /release.
 http::Handler ReadRoutes(RouteSources sources);
-// Those, GET /explain?pod=NAMESPACE/POD, and POST /cordon, /uncordon, /was-reset, /release.
+// All of ReadRoutes, GET /explain?pod=NAMESPACE/POD, and POST /cordon, /uncordon, /was-reset,
+// /release.
 http::Handler ControlRoutes(RouteSources sources);
 
 }  // namespace tessera::agent

@@ -11,7 +11,7 @@
 namespace tessera::agent {
 namespace {
 
-// What was answered, in a line.
+// The response as one line.
 std::string Line(const http::Response& response) {
   return fmt::format("{} {}", response.status, response.body);
 }
@@ -23,7 +23,7 @@ std::string Refusal(const http::Response& response) {
 
 const std::string kOfNpu = Line(http::Json(json::Object{{"device", "dummy.com/npu/0"}}));
 
-// A node with one device, NPU 0, and an agent that is ready.
+// A node with one device, NPU 0, and a ready agent.
 class RoutesTest : public testing::Test {
  protected:
   RoutesTest() { node_.node_.UpdateDevices(kSource, {Npu("0")}); }

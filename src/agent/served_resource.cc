@@ -13,8 +13,8 @@ namespace tessera::agent {
 namespace {
 
 constexpr Duration kChangeLimit{5'000};    // another kind's first scan is waited for so long
-constexpr Duration kFirstCheckLimit{250};  // the first list waits this long for first checks
-constexpr Duration kGrantsAgain{1'000};    // what keeps grants from being made is looked at
+constexpr Duration kFirstCheckLimit{250};  // the longest wait of the first list for first checks
+constexpr Duration kGrantsAgain{1'000};    // the pause between readiness checks while one fails
 
 kubelet::PluginOptions OptionsOf(Backend& backend, const config::Resource& resource) {
   const bool late = resource.rendering.fractions.has_value() || backend.preparer() != nullptr;
@@ -58,7 +58,7 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
 
 ServedResource::~ServedResource() {
   at_.preparations->Retire(resource_.name);
-  offering_.reset();  // kubelet's calls end before the backend
+  offering_.reset();  // ends kubelet's calls, which use the backend
 }
 
 void ServedResource::ServePreparations() {
@@ -69,14 +69,14 @@ void ServedResource::ServePreparations() {
 void ServedResource::Start() {
   StartDiscovery();
   LookAtGrants();
-  offering_->plugin().Open();  // while devices are looked for
+  offering_->plugin().Open();  // registers while the first scan runs
   first_timer_ = at_.loop.After(kFirstCheckLimit, [this] {
     first_timer_ = os::Loop::Handle();
     if (phase_ == Phase::kFirstChecks) phase_ = Phase::kServing;
     if (!offering_->published()) at_.events.ListDue(*this);
   });
-  // What is known from before, if all of it was checked on this boot; after what the backend has
-  // just reported of devices that broke meanwhile.
+  // Publishes the known devices if all were checked on this boot. The mailbox delivers this after
+  // the backend's first reports, so devices that broke in between are not offered as healthy.
   mailbox_.Bind([](ServedResource& self) {
     if (self.phase_ == Phase::kStarting) self.phase_ = Phase::kFirstChecks;
     self.at_.events.ListDue(self);
@@ -99,7 +99,7 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
   resource_ = resource;
   config_ = WithoutResources(config);
   if (other_kind) {
-    phase_ = Phase::kChangingKind;  // whatever the backend says while it starts
+    phase_ = Phase::kChangingKind;  // set first: the backend may report while it starts
     discovery_.Make(config_, resource_);
     StartDiscovery();
     change_timer_ = at_.loop.After(kChangeLimit, [this] {
@@ -126,7 +126,7 @@ void ServedResource::PollFiles() {
   LookAtGrants();
 }
 
-// Before a pod comes, and soon again for as long as something is missing.
+// Checks that grants can be made before a pod asks, and again soon while the check fails.
 void ServedResource::LookAtGrants() {
   const GrantReadiness::Findings found =
       readiness_.CheckFiles(resource_, os::Root(config_.root_prefix));
@@ -140,7 +140,7 @@ void ServedResource::LookAtGrants() {
 
 void ServedResource::ScanEnded(Result<Scanner::ScanResult> found) {
   at_.metrics.Add(http::Metric::kScans, {resource_.name, found ? "good" : "failed"});
-  // A first list may have waited for this, as may one after another configuration.
+  // The first list, or the first one after a change of kind, may have waited for this scan.
   const bool awaited = phase_ == Phase::kChangingKind || !offering_->published();
   EndChange();
   scanned_anew_ |= found.has_value();
@@ -161,7 +161,7 @@ void ServedResource::ChecksEnded(const std::vector<Observation>& observations) {
     if (observation.evidence.kind == EvidenceKind::kGood) {
       ++good;
     } else if (observation.evidence.reason == Reason::kVanished) {
-      // Plugged and unplugged so quickly that only a scan in between has seen it.
+      // Only a scan during a short presence saw this device, so another scan is needed.
       discovery_.ScanSoon();
     }
   }
@@ -171,13 +171,13 @@ void ServedResource::ChecksEnded(const std::vector<Observation>& observations) {
   if (backend().TimeoutIsInconclusive()) {
     at_.events.Observed(*this, WithoutSilence(observations));
   } else {
-    at_.events.Observed(*this, observations);  // of up to 60,000 devices: not copied
+    at_.events.Observed(*this, observations);  // up to 60,000 devices: not copied
   }
   if (!at_.node.AllHealthy(resource_.name)) discovery_.CheckSoon();
 }
 
-// Where silence is no evidence, the node is not to hear that a check hangs of a device that is well
-// for all that is known: it finds out when that is stale.
+// A timed-out check is inconclusive for some backends. For an offered device it is dropped: the
+// node acts once the device's last evidence is stale.
 std::vector<Observation> ServedResource::WithoutSilence(
     std::vector<Observation> observations) const {
   std::erase_if(observations, [this](const Observation& observation) {
@@ -206,7 +206,7 @@ void ServedResource::CheckDevices() {
 
 std::optional<Urgency> ServedResource::DueAfter(Urgency urgency) {
   discovery_.CheckSoon();
-  if (!offering_->published()) return Urgency::kCanWait;  // kubelet waits for the first
+  if (!offering_->published()) return Urgency::kCanWait;  // kubelet waits for the first list
   const bool at_once = urgency == Urgency::kAtOnce && window_ != Urgency::kAtOnce;
   if (!window_) {
     window_timer_ = at_.loop.After(config_.advertise_debounce, [this] {
@@ -267,11 +267,12 @@ void ServedResource::Publish(Draft draft) {
 size_t ServedResource::waiting() const {
   const OfferPtr& offer = offering_->offer();
   if (offer->plan.policy == resource_.policy) return offer->KeptDevices();
-  // If holders are known, it is the new list that does not fit.
+  // The whole offer has the former policy. If holders are known, the cause is a new list that does
+  // not fit, so no device waits for holders.
   return at_.node.ledger().reconciled(resource_.name) ? 0 : offer->devices.size();
 }
 
-// A line when devices begin to wait, and one when none does any more.
+// Logs one line when devices begin to wait, and one when the last has stopped.
 void ServedResource::TellOfWaiting() {
   const size_t devices = waiting();
   std::optional<Wait> wait;

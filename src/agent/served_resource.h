@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One configured resource while it is served: where its devices are discovered (discovery.h), what
-// of them is offered (offering.h), and when its list is due. What happens to it is handed to the
-// reconciler (ResourceEvents), which does what follows.
+// One resource while it is served: its discovery (discovery.h), its offering (offering.h), and when
+// its list is due. It passes events to the reconciler (ResourceEvents), which carries out the
+// consequences. Owned by ResourceSet.
 //
-//   kStarting ──what the backend reported while it started is judged──▶ kFirstChecks
-//   kFirstChecks ──devices are found and checked, or have had their time──▶ kServing
+//   kStarting ──the backend's first reports are judged──▶ kFirstChecks
+//   kFirstChecks ──devices are checked, or kFirstCheckLimit is over──▶ kServing
 //   kServing, or before ──another kind of device is configured──▶ kChangingKind
-//   kChangingKind ──the first scan of that kind, or its time is over──▶ kServing
+//   kChangingKind ──that kind's first scan, or kChangeLimit is over──▶ kServing
 //
 // One thread: the loop's.
 #pragma once
@@ -36,29 +36,28 @@ namespace tessera::agent {
 
 class ServedResource;
 
-// What happens to a served resource that concerns what is known of the node. Called on the loop's
-// thread.
+// Events of a served resource that can change the node's state. Called on the loop's thread.
 class ResourceEvents {
  public:
   virtual ~ResourceEvents() = default;
-  // A scan ended; the resource may be destroyed within. `awaited`: a list waited for it.
+  // A scan ended. The call may destroy the resource. `awaited`: a list waited for the scan.
   virtual void ScanEnded(ServedResource& resource, Result<Scanner::ScanResult> found,
                          bool awaited) = 0;
   virtual void Observed(ServedResource& resource, const std::vector<Observation>& seen) = 0;
-  // Its backend has let go of the vendor's library, or taken it up again: nobody vouches for the
-  // devices until they are checked, for this reason.
+  // Its backend has closed or reopened the vendor's library. Its devices are unverified, with this
+  // reason, until they are checked.
   virtual void Unverified(ServedResource& resource, const Error& why) = 0;
-  // Why none of its devices can be granted; nothing: they can.
+  // Why none of its devices can be granted; nothing: the obstacle is gone.
   virtual void ObstacleSeen(ServedResource& resource, std::optional<Error> obstacle) = 0;
-  // A device was granted that keeps others out.
+  // A device was granted that excludes other devices.
   virtual void ExclusiveGranted(ServedResource& resource) = 0;
-  // Its list is to be made anew.
+  // Its list must be rebuilt.
   virtual void ListDue(ServedResource& resource) = 0;
 };
 
 class ServedResource : public DiscoveryEvents {
  public:
-  // All outlive it; `described` are the documents of all resources.
+  // All outlive it.
   struct Surroundings {
     os::Loop& loop;
     os::Workers& workers;
@@ -77,42 +76,43 @@ class ServedResource : public DiscoveryEvents {
   ServedResource(const ServedResource&) = delete;
   ServedResource& operator=(const ServedResource&) = delete;
 
-  // Begins with the devices the node knows from before, and a scan.
+  // Starts with the devices that the node knows, and a scan.
   void Start();
-  // By order its backend is to let go of the vendor's library, with this to be said of its devices;
-  // nothing: to take it up again. Before Start, too.
+  // Makes its backend close the vendor's library, with this error for its devices; nothing: opens
+  // it again. May be called before Start.
   void SetReleased(std::optional<Error> released);
-  // Another configuration of the same resource. Kept: the registration, unless what kubelet reads
-  // at registration changes; the backend, unless its section changes.
+  // Adopts another configuration of the same resource. The registration stays, unless options that
+  // kubelet reads at registration change. The backend stays, unless its section changes.
   void Apply(const config::Config& config, const config::Resource& resource);
-  // kubelet's directories, or files of the node, may have changed.
+  // kubelet's directories or files of the node may have changed.
   void PollFiles();
   void RescanSoon() { discovery_.RescanSoon(); }
   void ScanSoon() { discovery_.ScanSoon(); }
   void CheckSoon() { discovery_.CheckSoon(); }
 
-  // What is to be said of its devices changed. How urgent the list that is due now is; none: it
-  // waits. The first list and the first bad news go out at once, all else within `debounce` becomes
-  // one list.
+  // Its devices changed, with this urgency. Returns the urgency of the list that is due now;
+  // nothing: the list waits. The first list and the first bad news are due at once. Other changes
+  // within the debounce become one list.
   std::optional<Urgency> DueAfter(Urgency urgency);
-  // A list is due when the debounce ends.
+  // True while a list is due at the end of the debounce.
   bool WaitsToPublish() const { return window_.has_value(); }
-  // A better list is about to come: nothing is known yet, or not yet checked, or the devices of
-  // another configuration are still being looked for.
+  // True if a list now would soon be replaced: the devices are not found or checked yet, or another
+  // kind's first scan still runs.
   bool IsPremature() const;
-  // As Offering has them, by this configuration and the last scan.
+  // As Offering's, with this configuration and the last scan.
   std::optional<Draft> Divide();
   bool Withdraw(const Offer& next) { return offering_->Withdraw(next, Terms()); }
   void GrantFrom(OfferPtr offer) { offering_->GrantFrom(std::move(offer), Terms()); }
   void Publish(Draft draft);
-  // Its CDI documents for this offer; nothing while what an earlier process wrote is better.
+  // Its CDI documents for this offer. Nothing before the first scan, if the documents need one: an
+  // earlier process's documents are better until then.
   struct Description {
     std::string directory;
     std::vector<cdi::Document> documents;
     CdiDocuments::Since since;
   };
   std::optional<Description> Describe(const Offer& offer);
-  // The devices that can be checked.
+  // Has its present, readable devices checked.
   void CheckDevices();
 
   const std::string& name() const { return resource_.name; }
@@ -121,28 +121,28 @@ class ServedResource : public DiscoveryEvents {
   Offering& offering() { return *offering_; }
   const Offering& offering() const { return *offering_; }
   Backend& backend() const { return discovery_.backend(); }
-  // What kubelet was last told.
+  // The offer of kubelet's last list.
   const OfferPtr& offer() const { return offering().offer(); }
-  // How most devices are divided.
+  // The policy that divides most devices.
   const Policy& policy() const {
     return offering().published() ? offer()->plan.policy : resource_.policy;
   }
-  // Devices that keep their former shares, for as long as somebody may hold one of them.
+  // The number of devices that keep their former shares because a container may hold one.
   size_t waiting() const;
-  // Why it is not served, if so: its list is too large for kubelet, or its backend did not start.
+  // Why it is not served: its list is too large for kubelet, or its backend did not start. Nothing:
+  // it is served.
   const std::optional<Error>& refusal() const { return offering().refusal(); }
-  // That, or why the last scan found nothing out at all, such as a driver that is missing, or why
-  // no virtual GPU can be granted. The text names the resource.
+  // The refusal, or why the last scan failed (a missing driver), or why no virtual GPU can be
+  // granted. The text names the resource.
   const std::optional<Error>& trouble() const;
-  // Why nothing is known of its devices, if its backend was told to let go of the vendor's library.
+  // The error of its devices while its vendor's library is released.
   const std::optional<Error>& released() const { return discovery_.released(); }
-  // Its CDI documents, if it needs any, are those for devices that a scan of this process has
-  // found.
+  // True if it needs no CDI documents, or has made them from a scan of this process.
   bool described() const { return described_ || !WritesCdi(resource_.rendering); }
-  // Its devices have been looked for and checked on this boot.
+  // True once its devices are scanned and checked on this boot.
   bool ready() const { return discovery_.scanned() && at_.node.Verified(resource_.name); }
 
-  // For its discovery.
+  // Called by its discovery.
   void ScanEnded(Result<Scanner::ScanResult> found) override;
   void ChecksEnded(const std::vector<Observation>& observations) override;
   void DeviceReported(const Observation& observation) override;
@@ -163,28 +163,28 @@ class ServedResource : public DiscoveryEvents {
 
   const Surroundings at_;
   config::Resource resource_;
-  config::Config config_;  // of the last Apply, without use of its resources
+  config::Config config_;  // of the last Apply; its `resources` are unused
   Phase phase_ = Phase::kStarting;
   Discovery discovery_;
   std::unique_ptr<Offering> offering_;
   GrantReadiness readiness_;
-  // The most urgent of this debounce window, in which the first bad news has gone out at once;
-  // none: no list is due.
+  // The highest urgency of this debounce window; nothing: no window is open. kAtOnce: bad news has
+  // already gone out in it.
   std::optional<Urgency> window_;
-  // Why devices wait, as it was last logged.
+  // Why devices wait, as last logged.
   struct Wait {
     Policy policy;
-    bool known = false;  // who holds what
+    bool known = false;  // the holders are known
     bool operator==(const Wait&) const = default;
   };
   std::optional<Wait> wait_;
-  // Since a scan there were CDI documents of: another kind's first scan does not take that back.
+  // CDI documents were made from a scan; another kind's first scan does not reset it.
   bool described_ = false;
-  bool scanned_anew_ = false;  // since CDI documents were written
+  bool scanned_anew_ = false;  // a scan ended after the last CDI documents
   os::Loop::Handle grants_timer_;
   os::Loop::Handle window_timer_;
-  os::Loop::Handle first_timer_;   // runs while the first list may wait for checks
-  os::Loop::Handle change_timer_;  // runs while another kind's first scan is waited for
+  os::Loop::Handle first_timer_;   // runs while the first list may wait for first checks
+  os::Loop::Handle change_timer_;  // runs while the list waits for another kind's first scan
   os::Mailbox<ServedResource> mailbox_;
 };
 

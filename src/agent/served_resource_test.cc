@@ -19,7 +19,7 @@ namespace {
 
 const std::string kServed = "dummy.com/npu";
 
-// A resource whose events are followed by the node alone: lists go out when the test says so.
+// A resource whose events reach only the node. The test publishes the lists.
 class ServedResourceTest : public testing::Test, public ResourceEvents {
  protected:
   ServedResourceTest() {

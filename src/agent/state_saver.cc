@@ -88,7 +88,7 @@ bool StateSaver::IsWhole() const {
          node_.unsaved_verdicts().empty();
 }
 
-// One line when writing begins to fail, and one when everything is written again.
+// Logs one line when writes begin to fail, and one when all state is saved again.
 Status StateSaver::LogResult(const Status& written) {
   const bool whole = !writer() || IsWhole();
   if (!written && !failure_) log::LogError("cannot save the state", written.error());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes to disk what the node knows, and reads it when the agent starts or becomes the writer: the
-// facts, and the verdicts of this boot. Falls are written before kubelet's list, so that the next
-// start never reads better of a device than kubelet was told. Without the lock nothing is written.
-// Owned by the agent. One thread: the loop's.
+// Writes the node's facts and this boot's verdicts to disk, and reads them when the agent starts or
+// becomes the writer. Falls are written before kubelet's list: after a crash, the saved state is
+// never healthier than kubelet's. An instance without the lock writes no state. Owned by the agent.
+// One thread: the loop's.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class StateSaver {
   // Both outlive it.
   StateSaver(Node& node, http::Metrics& metrics, const std::string& state_dir);
 
-  // Reads what an earlier process saved, and becomes the writer if nobody else is.
+  // Reads an earlier process's state, and becomes the writer if no other instance is.
   void Restore(const std::string& boot_id);
-  // Tries to become the writer; true when this call made it so. What another instance wrote
-  // meanwhile is to be read then (Load), and all that is held here to be written.
+  // Tries to become the writer; true if this call succeeded. The caller must then Load the former
+  // writer's state, and SaveAll.
   bool TryToBecomeWriter();
   struct Saved {
     std::optional<Facts> facts;
@@ -31,19 +31,20 @@ class StateSaver {
   };
   Saved Load();
 
-  // Only verdicts, and only if one of them is a fall.
+  // Writes the verdicts, if one of them is an unsaved fall.
   void SaveFalls();
-  // Only the facts, which take a disk's time.
+  // Writes the facts; waits for the disk.
   Status SaveFacts();
   void SaveAll();
-  // Whether something that could be written is not: SaveAll is to be called soon.
+  // True if this writer has unsaved state: SaveAll is due.
   bool unsaved() const { return writer() && !IsWhole(); }
 
   bool writer() const { return store_.writer(); }
   bool another_writes() const { return store_.another_writes(); }
-  // kStateLocked while an order of a person's would be lost, as another instance writes.
+  // kStateLocked if this instance is not the writer: a person's order would be lost.
   Status MaySave() const;
-  // Why the last write failed, or nothing can be written; nothing while another instance writes.
+  // Why the last write failed, or why this instance cannot write. Nothing while another instance is
+  // the writer.
   std::optional<Error> fault() const;
 
  private:
@@ -58,7 +59,7 @@ class StateSaver {
   StateStore store_;
   std::string boot_id_;
   uint64_t saved_facts_ = 0;      // their generation
-  std::optional<Error> failure_;  // of the last write, as it was logged
+  std::optional<Error> failure_;  // the logged failure of the last write
 };
 
 }  // namespace tessera::agent

@@ -18,7 +18,7 @@ class StateSaverTest : public testing::Test, public NodeUnderTest {
   }
   ~StateSaverTest() override { (void)os::RemoveTree(dir_); }
 
-  // What a process that is started now reads.
+  // The state that a new process would read.
   StateSaver::Saved Read() {
     StateSaver reader(other_, metrics_, dir_);
     return reader.Load();

@@ -37,7 +37,7 @@ bool StateStore::TryToBecomeWriter() {
   return false;
 }
 
-// What writers left that were killed in the middle of a write.
+// Removes temporary files of writers that were killed during a write.
 void StateStore::RemoveLeftovers() {
   auto names = os::ListDirectory(directory_);
   if (!names) return;
@@ -76,7 +76,7 @@ Verdicts StateStore::LoadVerdicts(std::string_view boot_id) {
   auto verdicts = Load<Verdicts>(
       verdicts_path(), [&](std::string_view text) { return ParseVerdicts(text, boot_id, &torn); });
   if (torn) {
-    // Not what the reason advises: the file stays until it is written anew.
+    // The reason's advice is left out, because the file stays until it is rewritten.
     log::Warn("of the saved state only sick devices are believed",
               {{"path", verdicts_path()},
                {"reason", ReasonName(torn->reason)},
@@ -100,7 +100,7 @@ bool StateStore::LogHasGrown() const {
   return log_size_ > 2 * log_base_ + kLogSlack;
 }
 
-// The former log stays in use until the new one is.
+// If either step fails, log_ is still the former log.
 Status StateStore::RewriteVerdicts(const std::string& text) {
   TRY(os::ReplaceFile(verdicts_path(), text));
   log_ = TRY(os::OpenToAppend(verdicts_path()));
@@ -113,7 +113,7 @@ Status StateStore::AppendVerdicts(const std::string& lines) {
   if (written) {
     log_size_ += lines.size();
   } else if (ftruncate(log_.get(), static_cast<off_t>(log_size_)) != 0) {
-    log_ = os::Fd();  // its last line is torn
+    log_ = os::Fd();  // the last line is torn and cannot be cut off
   }
   return written;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state files and the lock that names their one writer. Two instances may run at once (a
-// rolling update): the one without the lock serves from memory and takes over when the other ends.
+// The state files, and the lock of their single writer. During a rolling update two instances run.
+// The one without the lock serves from memory, and takes over when the other ends.
 //
 //   state.jsonl     facts: replaced as a whole, synced to the disk
-//   verdicts.jsonl  a log of this boot's verdicts: appended to before kubelet is told, not synced,
-//                   for it need only outlive the process; with the kernel it means nothing
+//   verdicts.jsonl  a log of this boot's verdicts: appended before kubelet gets the list, not
+//                   synced; it must survive the process, but means nothing after a reboot
 //
 // One thread.
 #pragma once
@@ -21,34 +21,34 @@ namespace tessera::agent {
 
 class StateStore {
  public:
-  // `unusable` is told of every file that is set aside, or would be by the writer.
+  // `unusable` is called for every file that the writer sets aside. An instance without the lock
+  // calls it too, but leaves the file.
   explicit StateStore(
       std::string directory, std::function<void(Reason)> unusable = [](Reason) {})
       : directory_(std::move(directory)), unusable_(std::move(unusable)) {}
 
-  // Makes the directory and tries to become the writer. True when this call made it so.
+  // Makes the directory and tries to become the writer. True if this call succeeded.
   bool TryToBecomeWriter();
   bool writer() const { return lock_.has_value(); }
-  // Another process was the writer when this one tried last.
+  // Another process had the lock at the last try.
   bool another_writes() const { return !writer() && locked_; }
-  // Why it is not the writer, if so.
+  // Why it is not the writer; nothing: it is.
   const std::optional<Error>& refusal() const { return refusal_; }
 
-  // What the files say; nothing when there are none. A file that cannot be used is renamed to
-  // NAME.newer or NAME.corrupt by the writer, logged, and counts as none. A log that is torn is
-  // logged as well.
+  // The saved state; nothing or empty if there is none. An unusable file is logged and counts as
+  // absent; the writer renames it to NAME.newer or NAME.corrupt. A torn log is logged too.
   std::optional<Facts> LoadFacts();
   Verdicts LoadVerdicts(std::string_view boot_id);
 
-  // What follows is for the writer alone.
+  // The rest is for the writer alone.
   Status SaveFacts(const DeviceList& devices, const Cordons& cordons, const Plans& plans);
-  // Begins the log anew: `text` is the header and a line for every verdict.
+  // Replaces the log. `text`: the header, and one line for every verdict.
   Status RewriteVerdicts(const std::string& text);
-  // Appends lines to the open log: all of them or, where that fails, none.
+  // Appends lines to the open log: all of them or, on an error, none.
   Status AppendVerdicts(const std::string& lines);
-  // Whether it can be appended to: it was begun by this process, and nobody has removed it.
+  // True if AppendVerdicts can work: this process began the log, and the file still exists.
   bool log_open() const;
-  // Far beyond what it began with: to be rewritten when that can be.
+  // True if the log is much larger than at its beginning: it should be rewritten.
   bool LogHasGrown() const;
 
  private:
@@ -61,11 +61,11 @@ class StateStore {
   const std::string directory_;
   const std::function<void(Reason)> unusable_;
   std::optional<os::FileLock> lock_;
-  bool locked_ = false;           // by another, at the last try
-  std::optional<Error> refusal_;  // for not being the writer, logged once
-  os::Fd log_;                    // verdicts.jsonl, while it can be appended to
+  bool locked_ = false;           // another process had the lock at the last try
+  std::optional<Error> refusal_;  // why it is not the writer, logged once
+  os::Fd log_;                    // verdicts.jsonl; closed: it must be rewritten
   size_t log_size_ = 0;
-  size_t log_base_ = 0;  // its size when it was begun
+  size_t log_base_ = 0;  // log_size_ after the last rewrite
 };
 
 }  // namespace tessera::agent

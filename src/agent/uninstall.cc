@@ -30,7 +30,7 @@
 namespace tessera::agent {
 namespace {
 
-constexpr int kConflicts = 5;  // in a row are no coincidence
+constexpr int kConflicts = 5;  // successive conflicts, then it gives up
 constexpr Duration kAsking{10'000};
 
 std::optional<Error> ErrorOf(const Status& status) {
@@ -38,7 +38,7 @@ std::optional<Error> ErrorOf(const Status& status) {
   return status.error();
 }
 
-// Those that the agents of this state directory wrote and nobody has replaced since.
+// Removes the documents that agents of this state directory wrote and no other party replaced.
 Removal RemoveDocuments(const config::Config& config) {
   http::Metrics metrics;
   const CdiDocuments none(metrics, os::Root(config.root_prefix));
@@ -49,8 +49,8 @@ Removal RemoveDocuments(const config::Config& config) {
   return {.what = "CDI documents", .error = ErrorOf(removed)};
 }
 
-// The directories of containers among them; the limiting library's files that somebody else may use
-// as well stay.
+// Removes containers' directories too. Files of the limiting library stay if another party may use
+// them.
 Removal RemoveGrants(const config::Config& config) {
   const os::Root root(config.root_prefix);
   std::set<std::string> cdi_dirs = {root.Path(config::Resource().cdi_dir)};
@@ -64,7 +64,7 @@ Removal RemoveGrants(const config::Config& config) {
   return {.what = "what grants of virtual GPUs left", .error = ErrorOf(removed)};
 }
 
-// What the API server is asked, one after the other, until all is done or one step fails.
+// The requests to the API server, one after the other, until all are done or one fails.
 class NodeCleaning {
  public:
   NodeCleaning(const config::Config& config, const ApiTarget& api)
@@ -89,14 +89,15 @@ class NodeCleaning {
     client_.Patch(kube::PatchType::kMerge, path_, json::Value(*std::move(patch.patch)),
                   kube::NodeForm(), [this](const Result<json::Value>& written) {
                     if (written) return CleanRegistration(*written);
-                    // Kubelet, above all, writes to it all the time.
+                    // Other writers, above all kubelet, change the node often, so a conflict is
+                    // retried.
                     const bool late = written.error().reason == Reason::kApiConflict;
                     if (late && ++conflicts_ < kConflicts) return Begin();
                     End(Fail(written.error()));
                   });
   }
 
-  // Another plugin's stays.
+  // Another plugin's registration stays.
   void CleanRegistration(const json::Value& node) {
     const bool ours = IsRegistrationRecorded(config_.state_dir) ||
                       std::ranges::any_of(config_.resources, IsRegistered);
@@ -149,8 +150,8 @@ kubelet::Directories DirectoriesOf(const config::Config& config) {
   return {kubelet::DetectRoot(os::Root(config.root_prefix)).value_or("")};
 }
 
-// By what kubelet says now. It writes its checkpoint when it grants, not when a pod goes: with no
-// plugin any more the pods of before stay in it.
+// kubelet writes its checkpoint when it grants, not when a pod ends. With no plugin left, the pods
+// that ended stay in it. So the pod-resources API decides.
 bool IsHeld(const kubelet::CheckpointEntry& entry, const std::vector<Holding>& holdings) {
   const std::vector<std::string> ids = entry.ids();
   return std::ranges::any_of(holdings, [&](const Holding& holding) {
@@ -200,7 +201,7 @@ std::vector<Removal> Uninstall(const config::Config& config, const std::optional
                         ErrorOf(NodeCleaning(config, *api).Run())});
   }
   if (auto prepared = LookAtPrepared(config)) removals.push_back(*std::move(prepared));
-  // The last: a container that runs on can keep its files from being removed.
+  // Last, because a running container can prevent the removal of its files.
   removals.push_back(RemoveGrants(config));
   return removals;
 }

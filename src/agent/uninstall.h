@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes away what agents leave behind on purpose, for a node that is to have none any more: CDI
-// documents, what grants of virtual GPUs left, the feature file, and at the API server the labels,
-// the condition and the registration with a scheduler. Events and the rest of the state
-// directory stay. To be called once no agent runs. One thread; waits for the API server.
+// Removes files and API objects that agents keep on purpose, from a node that will have no agent.
+// On disk: CDI documents, files of virtual GPUs, the feature file. At the API server: the labels,
+// the condition and the registration with a scheduler. Events and the rest of the state directory
+// stay. Called when no agent runs. One thread; waits for the API server.
 #pragma once
 
 #include <optional>
@@ -15,18 +15,18 @@
 
 namespace tessera::agent {
 
-// One thing, and why it could not be taken away; nothing: it is gone.
+// One removed thing. `error`: why it could not be removed; nothing: it is gone.
 struct Removal {
   std::string what;
   std::optional<Error> error{};
 };
 
-// Containers that have virtual GPUs by grants of ours, "container app of pod <uid>": without what
-// is taken away they could not be made again. By kubelet's checkpoint, but for those that are gone
-// by its pod-resources API; where that does not answer, all count. Fails where the checkpoint is
-// there and cannot be read.
+// Containers with virtual GPUs of ours, as "container app of pod <uid>". After an Uninstall no
+// runtime could make them again. Reads kubelet's checkpoint, and leaves out containers that
+// kubelet's pod-resources API does not list. If that API does not answer, all count. Fails if the
+// checkpoint exists but cannot be read.
 Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config);
-// By what pod-resources has said.
+// The same, with the answer of the pod-resources API given.
 Result<std::vector<std::string>> ContainersWithGrants(const config::Config& config,
                                                       const Result<std::vector<Holding>>& holdings);
 

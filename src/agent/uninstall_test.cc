@@ -24,7 +24,7 @@ namespace {
 constexpr char kRegistered[] = R"({"metadata":{"annotations":{"hami.io/node-nvidia-register":"[]",)"
                                R"("hami.io/node-handshake":"Requesting_2026-08-21 09:30:00"}}})";
 
-// An API server with a thread of its own, and a node that has some conditions.
+// An API server with its own thread, and a node with conditions.
 class UninstallTest : public testing::Test {
  protected:
   UninstallTest() {
@@ -33,7 +33,7 @@ class UninstallTest : public testing::Test {
   }
   ~UninstallTest() override { (void)os::RemoveTree(directory_); }
 
-  // What was asked by patches, a line each.
+  // The received patches, one per line.
   std::string Patches() {
     std::string patches;
     os::Loop loop;
@@ -97,7 +97,7 @@ TEST_F(UninstallTest, WhatItWasToldByAnotherPluginStays) {
   EXPECT_EQ(Patches(), "");
 }
 
-// What a grant has left, and kubelet's word on who has it.
+// The files of a grant, and a checkpoint that names its holder.
 class UninstallGrantsTest : public GrantBinderTest {
  protected:
   UninstallGrantsTest() {

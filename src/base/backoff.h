@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pauses between attempts at something that fails: first a short one, each further one twice as
-// long, up to the last; after a success from the first again. Plain data; one thread.
+// The pauses between retries: each is twice the last, from `first` up to `last`. A success starts
+// over. Plain data. One thread.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@ class Backoff {
  public:
   constexpr Backoff(Duration first, Duration last) : first_(first), last_(last) {}
 
-  // An attempt has failed: how long to wait for the next one.
+  // Records a failure and returns the pause before the next attempt.
   Duration Failed() {
     pause_ = std::clamp(pause_ * 2, first_, last_);
     return pause_;
   }
   void Succeeded() { pause_ = Duration(0); }
-  // The pause after the last attempt; zero where it went well or was never made.
+  // The current pause. Zero after a success, or before any attempt.
   Duration pause() const { return pause_; }
 
  private:

@@ -9,7 +9,7 @@
 namespace tessera {
 
 std::string EncodeBase64(std::string_view bytes);
-// Nothing when `text` is not whole, padded base64.
+// Nothing if `text` is not complete, padded base64.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the log says while this lives, without the times. One at a time; one thread.
+// Captures the log, without times, for its lifetime. One at a time. One thread.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of ASCII characters, whatever the locale. Pure; any thread.
+// ASCII character classes, independent of the locale. Pure. Any thread.
 #pragma once
 
 namespace tessera {

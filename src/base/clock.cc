@@ -17,7 +17,7 @@ class RealClock : public Clock {
 }  // namespace
 
 const Clock& SystemClock() {
-  // Never destroyed: threads may ask until the process is gone.
+  // Never destroyed, because threads may use it until the process ends.
   static const RealClock& clock = *new RealClock;
   return clock;
 }

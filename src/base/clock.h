@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as the agent sees it. Steady time is CLOCK_MONOTONIC: it counts from the kernel's boot, so
-// a steady time written to disk still means the same to the next process on the same boot.
+// Time. Steady is CLOCK_MONOTONIC, which counts from the kernel's boot. A steady time on disk
+// therefore stays valid for later processes of the same boot.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ class Clock {
 // The machine's clocks. Lives as long as the program.
 const Clock& SystemClock();
 
-// A clock that moves only when told to. One thread.
+// A clock that only Advance moves. One thread.
 class FakeClock : public Clock {
  public:
   Steady Now() const override { return now_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error is a value: a reason from one catalogue (the reasons.def of each folder) and a sentence
-// with the particulars. Plain data; any thread.
+// Errors are values: a reason from one catalogue (each folder's reasons.def) and a sentence with
+// the details. Plain data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ enum class Reason : uint8_t {
 #undef REASON
 };
 
-// "unhealthy-share": stable across versions, for messages, metrics labels and documents.
+// "unhealthy-share". Stable across versions; used in messages, metric labels and documents.
 std::string_view ReasonName(Reason reason);
-// "delete the pod so that ...": what the reader should do next.
+// "delete the pod so that ...": the next step for a person.
 std::string_view ReasonAdvice(Reason reason);
 std::optional<Reason> ReasonFromName(std::string_view name);
 // Every reason, in the catalogue's order.
@@ -29,7 +29,7 @@ struct Error {
   Reason reason;
   std::string message;  // what happened and where, without the advice
 
-  // "MESSAGE [NAME]: ADVICE", the form every refusal reaches a person in.
+  // "MESSAGE [NAME]: ADVICE", the form of every refusal that a person sees.
   std::string Text() const;
   // The same error with `context: ` in front of its message.
   Error In(std::string_view context) const;
@@ -37,8 +37,8 @@ struct Error {
   bool operator==(const Error&) const = default;
 };
 
-// The error for a failed system call: ENOENT is kNotFound, EACCES and EPERM are kPermission,
-// everything else kIo; the message is "context: strerror".
+// The error of a failed system call. ENOENT is kNotFound, EACCES and EPERM are kPermission, all
+// others kIo. The message is "context: strerror".
 Error SystemError(std::string_view context, int error_number);
 
 }  // namespace tessera

@@ -29,7 +29,7 @@ std::string_view LevelName(Level level, Format format) {
   return format == Format::kJson ? kJson[index] : kText[index];
 }
 
-// A value as it stands behind "key=": bare when it cannot be misread.
+// A value after "key=", without quotes if it cannot be misread.
 void AppendValue(std::string& body, std::string_view value) {
   const bool bare = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) {
     return c > ' ' && c < 0x7F && c != '"' && c != '=' && c != '\\';
@@ -41,7 +41,7 @@ void AppendValue(std::string& body, std::string_view value) {
   }
 }
 
-// The line without time and level: what makes two lines the same.
+// The line without time and level. Two lines are repeats if it is equal.
 std::string Body(Format format, std::string_view message, std::span<const Field> fields) {
   const bool json = format == Format::kJson;
   std::string body = json ? "\"message\":" + Quote(message) : std::string(message);
@@ -58,22 +58,22 @@ std::string Body(Format format, std::string_view message, std::span<const Field>
   return body;
 }
 
-// What a pipe takes in one piece; a pipe that is writable at all has room for so much.
+// The size of a pipe's atomic write. A writable pipe has room for this much.
 constexpr size_t kLongestPiece = PIPE_BUF;
 
-// Beyond so many lines that nobody has written yet, further ones are lost.
+// Queued lines beyond this number are dropped.
 constexpr size_t kMostWaiting = 1024;
 
-// Never waits: a reader that does not read costs lines, not answers to kubelet.
+// Never blocks: a stuck reader must cost lines, not answers to kubelet.
 void WriteToStandardError(std::string_view text) {
   pollfd standard_error{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&standard_error, 1, 0) != 1 || (standard_error.revents & POLLOUT) == 0) return;
-  // One call, so that the lines of two processes on one terminal do not mix.
+  // One write call, so that lines of two processes on one terminal do not mix.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
-// As many whole lines as a pipe takes in one piece, each with its newline; they are taken from the
-// front of `lines`. A line that is too long is cut.
+// Removes whole lines from the front of `lines`, up to one atomic write, each with a newline. A
+// longer line is cut.
 std::string TakePiece(std::deque<std::string>& lines) {
   std::string piece;
   while (!lines.empty() &&
@@ -85,7 +85,7 @@ std::string TakePiece(std::deque<std::string>& lines) {
   return piece;
 }
 
-// The finished line.
+// The complete line.
 std::string Line(Format format, Level level, std::string_view body) {
   const std::string time = FormatTime(SystemClock().WallNow());
   const std::string_view name = LevelName(level, format);
@@ -94,8 +94,8 @@ std::string Line(Format format, Level level, std::string_view body) {
              : fmt::format("{} {} {}", time, name, body);
 }
 
-// Whoever finds nobody writing writes, until nothing waits; the others only leave their lines, so
-// that a thread that answers kubelet never waits for another's system call.
+// The thread that finds no writer becomes the writer until the queue is empty. Other threads only
+// add lines, so a thread that answers kubelet never waits for another's system call.
 class Log {
  public:
   using Sink = std::function<void(std::string_view)>;
@@ -109,7 +109,7 @@ class Log {
     MutexLock lock(mutex_);
     idle_.wait(lock, [this]() TESSERA_REQUIRES(mutex_) { return !writing_; });
     sink_ = std::move(sink);
-    repeats_ = Repeats();  // what another reader saw says nothing about this one
+    repeats_ = Repeats();  // a new sink has seen none of the former repeats
   }
 
   void Write(Level level, std::string_view message, std::span<const Field> fields) {
@@ -143,7 +143,7 @@ class Log {
     if (waiting_.size() < kMostWaiting) waiting_.push_back(std::move(line));
   }
 
-  // By one thread at a time, without the lock.
+  // Called by one thread at a time, without the lock.
   static void WriteOut(std::deque<std::string> lines, const Sink& sink) {
     if (sink) {
       for (const std::string& line : lines) sink(line);
@@ -156,15 +156,15 @@ class Log {
   std::atomic<Format> format_ = Format::kText;
 
   Mutex mutex_;
-  ConditionVariable idle_;  // `writing_` has ended
+  ConditionVariable idle_;  // `writing_` became false
   bool writing_ TESSERA_GUARDED_BY(mutex_) = false;
-  // Lines to be written, the oldest first.
+  // Lines to write, oldest first.
   std::deque<std::string> waiting_ TESSERA_GUARDED_BY(mutex_);
-  Sink sink_ TESSERA_GUARDED_BY(mutex_);  // changes while nobody writes
+  Sink sink_ TESSERA_GUARDED_BY(mutex_);  // changes only while no thread writes
   Repeats repeats_ TESSERA_GUARDED_BY(mutex_);
 };
 
-// Never destroyed: threads may log until the process is gone.
+// Never destroyed, because threads may log until the process ends.
 Log& TheLog() {
   static Log& log = *new Log;
   return log;

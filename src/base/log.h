@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log: one line an event, on standard error. A line is a short fixed message ("registered") and
-// named fields; in text form `TIME LEVEL message key=value ...`, in JSON form one object.
-// Repeats of the same level and message with the same fields are held back: the first three in ten
-// seconds pass, then one line says how many were dropped. Nobody waits: a line that comes while
-// another thread writes is written by that thread; while nobody reads standard error, lines are
-// lost; lines longer than a pipe takes in one piece (4096 bytes) are cut.
+// The log: one line for each event, on standard error. A line has a short fixed message
+// ("registered") and named fields. The text form is `TIME LEVEL message key=value ...`; the JSON
+// form is one object. Repeats with the same level, message and fields are limited: three pass in
+// ten seconds, then one line counts the dropped ones.
+// No call blocks. While one thread writes, others only queue their lines, and the writer writes
+// those too. Lines are lost while standard error has no reader. Lines longer than a pipe's atomic
+// write (4096 bytes) are cut.
 // Any thread.
 #pragma once
 
@@ -38,18 +39,18 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// Level and form from here on; the default is info, text.
+// Sets level and form for later lines. The default is info, text.
 void Configure(Level level, Format format);
-// Sends finished lines (without newline) to `sink` instead of standard error; nullptr goes back.
-// The sink is called by one thread at a time and must not log; once SetSink has returned, the
-// former one is not called any more.
+// Sends finished lines, without newline, to `sink` instead of standard error; nullptr restores
+// that. Only one thread at a time calls the sink, which must not log. Once SetSink has returned,
+// the former sink is not called again.
 void SetSink(std::function<void(std::string_view line)> sink);
 
 void Debug(std::string_view message, Fields fields = {});
 void Info(std::string_view message, Fields fields = {});
 void Warn(std::string_view message, Fields fields = {});
 void LogError(std::string_view message, Fields fields = {});
-// A warning that carries an error: fields plus reason=, error= and advice=.
+// Adds the fields reason=, error= and advice= from the error.
 void Warn(std::string_view message, const Error& error, Fields fields = {});
 void LogError(std::string_view message, const Error& error, Fields fields = {});
 

@@ -26,7 +26,7 @@ class LogTest : public testing::Test {
     Configure(Level::kInfo, Format::kText);
   }
 
-  // The lines without their times.
+  // The logged lines without times.
   std::vector<std::string> Text() const {
     std::vector<std::string> text;
     for (const std::string& line : lines_) text.push_back(line.substr(kTimeLength + 1));

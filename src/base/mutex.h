@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mutex, its lock, and words for what it guards. clang checks the words (-Wthread-safety in
-// tools/lint); other compilers read them and check nothing.
+// A mutex, its lock, and annotations for guarded members. clang checks them (-Wthread-safety in
+// tools/lint); other compilers ignore them.
 //
-// A member that is TESSERA_GUARDED_BY a mutex is touched only with that mutex held. A function that
-// TESSERA_REQUIRES a mutex is called only with it held.
+// A member with TESSERA_GUARDED_BY may be used only while its mutex is held. A function with
+// TESSERA_REQUIRES may be called only while its mutex is held.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace tessera {
 
 class TESSERA_THREADS(capability("mutex")) Mutex {
  public:
-  // As the standard library calls them.
+  // The standard library's names.
   void lock() TESSERA_THREADS(acquire_capability()) { mutex_.lock(); }
   void unlock() TESSERA_THREADS(release_capability()) { mutex_.unlock(); }
   bool try_lock() TESSERA_THREADS(try_acquire_capability(true)) { return mutex_.try_lock(); }
@@ -32,13 +32,13 @@ class TESSERA_THREADS(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds the mutex as long as it lives. A ConditionVariable waits with it.
+// Holds the mutex for its lifetime. A ConditionVariable can wait with it.
 class TESSERA_THREADS(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TESSERA_THREADS(acquire_capability(mutex)) : mutex_(mutex) {
     mutex_.lock();
   }
-  // Of a mutex that try_lock has taken.
+  // Adopts a mutex that try_lock has locked.
   MutexLock(Mutex& mutex, std::adopt_lock_t) TESSERA_THREADS(requires_capability(mutex))
       : mutex_(mutex) {}
   ~MutexLock() TESSERA_THREADS(release_capability()) {
@@ -47,7 +47,7 @@ class TESSERA_THREADS(scoped_lockable) MutexLock {
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
-  // For who waits, or has more to do without it.
+  // Reacquires the mutex after unlock().
   void lock() TESSERA_THREADS(acquire_capability()) {
     mutex_.lock();
     held_ = true;
@@ -63,8 +63,8 @@ class TESSERA_THREADS(scoped_lockable) MutexLock {
   bool held_ = true;
 };
 
-// std::condition_variable for a MutexLock; std::condition_variable_any has a mutex of its own, for
-// which all that are woken would wait once more.
+// std::condition_variable for a MutexLock. std::condition_variable_any has an internal mutex, for
+// which all woken threads would contend again.
 class ConditionVariable {
  public:
   void notify_one() { condition_.notify_one(); }
@@ -86,7 +86,7 @@ class ConditionVariable {
   }
 
  private:
-  // The lock as the standard library knows it; the MutexLock goes on holding it.
+  // A temporary std::unique_lock on the mutex. The MutexLock remains the owner.
   struct Native {
     explicit Native(MutexLock& held) : lock(held.mutex_.mutex_, std::adopt_lock) {}
     ~Native() { lock.release(); }

@@ -15,8 +15,8 @@ uint8_t ByteAt(std::string_view text, size_t at) {
   return static_cast<uint8_t>(text[at]);
 }
 
-// The length of the UTF-8 sequence that begins at `at`, or 0 when none does. Overlong forms,
-// surrogates and code points beyond U+10FFFF are none.
+// The length of the UTF-8 sequence at `at`, or 0 if there is none. Overlong forms, surrogates and
+// code points above U+10FFFF are invalid.
 size_t SequenceLength(std::string_view text, size_t at) {
   const uint8_t lead = ByteAt(text, at);
   if (lead < 0x80) return 1;
@@ -36,14 +36,14 @@ size_t SequenceLength(std::string_view text, size_t at) {
   return length;
 }
 
-// Of a valid sequence of several bytes.
+// The code point of a valid multi-byte sequence.
 char32_t CodePoint(std::string_view sequence) {
   char32_t value = ByteAt(sequence, 0) & (0x7FU >> sequence.size());
   for (size_t i = 1; i < sequence.size(); ++i) value = value << 6U | (ByteAt(sequence, i) & 0x3FU);
   return value;
 }
 
-// What steers a terminal (C1), breaks lines, or turns the direction of text.
+// Characters that control a terminal (C1), break lines, or change text direction.
 bool IsControl(char32_t c) {
   return (c >= 0x80 && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F ||
          (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
@@ -96,7 +96,7 @@ std::string Quote(std::string_view text) {
 }
 
 std::string ValidUtf8(std::string_view text) {
-  // Nearly all texts are ASCII from end to end.
+  // Nearly all texts are ASCII only.
   size_t plain = 0;
   while (plain < text.size() && ByteAt(text, plain) < 0x80) ++plain;
   std::string out(text.substr(0, plain));

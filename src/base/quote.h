@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as a JSON string, and names as messages show them. For the log, which lies below the json
-// folder. Pure; any thread.
+// Writes text as a JSON string, and names as messages show them. In base, because the log may not
+// depend on the json folder. Pure. Any thread.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace tessera {
 
-// `text` in double quotes, escaped as JSON asks; bytes that are not UTF-8 become U+FFFD.
+// `text` in double quotes with JSON escapes. Invalid UTF-8 becomes U+FFFD.
 std::string Quote(std::string_view text);
 
-// A name that somebody else gave, for a message: as it is, or, where it is long, empty or not plain
-// (spaces, control characters, other than ASCII), the first 64 bytes of it in quotes.
+// A foreign name for a message. It stays as it is unless it is long, empty, or not plain ASCII
+// without spaces; then its first 64 bytes are quoted.
 std::string Brief(std::string_view name);
 
-// `text` with U+FFFD for every byte that is not UTF-8.
+// `text` with U+FFFD for every invalid UTF-8 byte.
 std::string ValidUtf8(std::string_view text);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token bucket: so many at once, and so many a second on average. Guarded by its owner.
+// A token bucket with a burst and an average rate. Guarded by its owner.
 #pragma once
 
 #include "base/clock.h"
@@ -9,9 +9,9 @@ namespace tessera {
 class RateLimit {
  public:
   RateLimit(double per_second, double burst);
-  // Takes a token; false when there is none.
+  // Takes a token. False if there is none.
   bool Allow(Steady now);
-  // From `now` to the moment when there is one, where nobody takes it before; a day at most.
+  // The time from `now` until a token is available, if no one takes it before; a day at most.
   Duration Until(Steady now) const;
 
  private:

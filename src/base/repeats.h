@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds back repeats of a log line: the first three of ten seconds pass, unless other limits are
-// given, and when those are over the number of those dropped is told. One thread.
+// Limits repeats of a log line: by default three pass in ten seconds. At the end of the span the
+// number of dropped lines is reported. One thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Repeats {
  public:
   static constexpr int kPassed = 3;
   static constexpr Duration kSpan{10'000};
-  // Beyond so many different lines in one span further ones pass unwatched.
+  // Different lines watched in one span. Further ones pass unwatched.
   static constexpr size_t kWatched = 1024;
 
   struct Limits {
@@ -33,11 +33,11 @@ class Repeats {
     int count = 0;
   };
 
-  // Lines whose span is over and of which some were dropped, oldest first.
+  // Lines with dropped repeats whose span has ended, oldest first.
   std::vector<Dropped> Ended(Steady now);
-  // Whether this line may pass; to be asked after Ended.
+  // Whether this line may pass. Call Ended first.
   bool Passes(int level, const std::string& line, Steady now);
-  // Lines that are watched.
+  // The number of watched lines.
   size_t size() const { return seen_.size(); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value or an Error. Status: an Error or nothing. Nothing of ours throws.
+// Result<T> is a value or an Error. Status is success or an Error. Our code throws no exceptions.
 //   std::string text = TRY(ReadFile(path));        // returns the error to the caller
 //   return Fail(Reason::kInvalid, "size {} is negative", size);
 #pragma once
@@ -34,7 +34,7 @@ T Value(Result<T>&& result) {
 }
 }  // namespace internal
 
-// The value of a Result, or return its error from the function around.
+// The value of a Result. On an error, returns that from the enclosing function.
 #define TRY(expression)                                                     \
   ({                                                                        \
     auto try_result = (expression);                                         \
@@ -42,7 +42,7 @@ T Value(Result<T>&& result) {
     ::tessera::internal::Value(std::move(try_result));                      \
   })
 
-// The same, with `context: ` put in front of the error's message.
+// TRY with `context: ` in front of the error's message.
 #define TRY_IN(expression, context)                                          \
   ({                                                                         \
     auto try_result = (expression);                                          \

@@ -18,7 +18,7 @@ bool IsSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// The digits at the front of `text`, taken off it, without leading zeros.
+// Removes the digits at the front of `text` and returns them without leading zeros.
 std::string_view TakeNumber(std::string_view& text) {
   size_t end = 0;
   while (end < text.size() && IsDigit(text[end])) ++end;
@@ -35,10 +35,10 @@ struct Unit {
 constexpr std::array kUnits = {Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
                                Unit{"ms", 1}};
 
-// Edit distance, as optimal string alignment: characters inserted, deleted, replaced, and
-// neighbours swapped, each place edited once.
+// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours,
+// each place edited once.
 size_t Distance(std::string_view a, std::string_view b) {
-  // Of the last three prefixes of `a`, the newest last: how far each is from every prefix of `b`.
+  // Distances of the last three prefixes of `a`, newest last, to every prefix of `b`.
   std::array<std::vector<size_t>, 3> rows;
   rows.fill(std::vector<size_t>(b.size() + 1));
   std::iota(rows[2].begin(), rows[2].end(), size_t{0});
@@ -94,7 +94,7 @@ bool NaturalLess::operator()(std::string_view a, std::string_view b) const {
     y.remove_prefix(1);
   }
   if (x.empty() != y.empty()) return x.empty();
-  return a < b;  // "07" and "7": equal in value, but two names
+  return a < b;  // "07" and "7" have equal values but are two names
 }
 
 std::string Join(std::span<const std::string> parts, std::string_view separator) {
@@ -192,7 +192,7 @@ std::string FormatDuration(Duration duration) {
       return fmt::format("{}{}", milliseconds / unit.milliseconds, unit.name);
     }
   }
-  return {};  // not reached: everything is a multiple of a millisecond
+  return {};  // unreachable: milliseconds divide everything
 }
 
 std::string MeasuredText(Duration duration) {

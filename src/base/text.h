@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small text functions that more than one folder needs. Pure; any thread.
+// Text functions that several folders need. Pure. Any thread.
 #pragma once
 
 #include <optional>
@@ -21,33 +21,33 @@ struct NaturalLess {
 std::string Join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string_view Trim(std::string_view text);
-// The last part of a path; the path itself where it has one part.
+// The last part of a path, or the path itself if it has one part.
 std::string_view FileName(std::string_view path);
 
-// How many columns a text takes: one for every character, whatever its bytes.
+// The width in columns: one for each code point.
 size_t Width(std::string_view text);
-// The lines of a text broken at spaces so that none is wider than `columns` (a longer word stays
-// whole). Line ends in the text stay.
+// Breaks a text at spaces into lines of at most `columns`. A longer word stays whole, and existing
+// line ends are kept.
 std::vector<std::string> Wrap(std::string_view text, size_t columns);
 
-// The candidate nearest to `word`, if it is near enough to be meant: a third of the word's length
-// in edits, at least one. Swapped neighbours ("lgo" for "log") are one edit.
+// The candidate closest to `word`, if within a third of the word's length in edits, at least one. A
+// swap of neighbours ("lgo" for "log") is one edit.
 std::optional<std::string> Closest(std::string_view word, std::span<const std::string> candidates);
 
 // "64 devices", "1 device".
 std::string Count(size_t n, std::string_view noun);
 
-// A time span as people write it: "250ms", "10s", "5m", "2h"; whole numbers with one unit.
+// A time span: "250ms", "10s", "5m", "2h". An integer with one unit.
 std::optional<Duration> ParseDuration(std::string_view text);
 std::string FormatDuration(Duration duration);
-// A measured one, for people: "250 ms", "6.0 s", "2 min 5 s", "3 h".
+// A measured time for people: "250 ms", "6.0 s", "2 min 5 s", "3 h".
 std::string MeasuredText(Duration duration);
 
 // "2026-11-20T18:00:00.123Z".
 std::string FormatTime(Wall time);
 
-// Whether `name` is an extended resource name that kubelet accepts (IsExtendedResourceName of
-// Kubernetes): vendor.domain/name, not below kubernetes.io.
+// Whether kubelet accepts `name` as an extended resource (Kubernetes' IsExtendedResourceName):
+// vendor.domain/name, not below kubernetes.io.
 bool IsExtendedResourceName(std::string_view name);
 
 }  // namespace tessera

@@ -154,7 +154,8 @@ Result<BindingRecordPtr> BindingStore::Find(const std::string& grant, const Name
   const std::string path = PathOf(grant);
   const auto text = os::ReadFile(path);
   if (!text && text.error().reason == Reason::kNotFound) return nullptr;
-  // What cannot be read may say something else than the configuration does by now.
+  // An unreadable record may differ from the current configuration, so it is an error and not an
+  // absent record.
   if (!text) return Fail(text.error());
   auto record = ReadBindingRecord(*text);
   if (!record) {

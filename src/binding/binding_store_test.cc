@@ -59,7 +59,7 @@ class BindingStoreTest : public testing::Test {
  protected:
   ~BindingStoreTest() override { (void)os::RemoveTree(state_dir_); }
 
-  // Empty: it is added.
+  // The error's text; empty: added.
   std::string Add(BindingStore& records) const {
     const auto lock = records.Lock();
     auto prepared = records.StageRecord(kGrant, std::make_shared<const BindingRecord>(record_));

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// A name in a directory, that leads nowhere else.
+// True for a plain name, which cannot lead out of its directory.
 bool IsFileName(std::string_view name) {
   return !name.empty() && !name.starts_with('.') && name.find('/') == std::string_view::npos;
 }

@@ -26,7 +26,7 @@ std::vector<HeldGrant> HeldIn(const kubelet::Checkpoint& checkpoint) {
   return all;
 }
 
-// No name that kubelet knows has a character 0.
+// kubelet's names contain no NUL, so it separates the parts without ambiguity.
 std::string KeyOf(std::string key, std::vector<std::string> ids) {
   std::ranges::sort(ids);
   for (const std::string& id : ids) (key += '\0') += id;

@@ -101,7 +101,7 @@ void PodCache::Remove(const kube::Pod& pod) {
 }
 
 void PodCache::MarkEnded(const PodPtr& pod) {
-  constexpr size_t kMost = 512;  // kubelet forgets such a pod when it admits the next one
+  constexpr size_t kMost = 512;  // kubelet forgets an ended pod when it admits the next one
   kube::Pod rest;
   rest.uid = pod->uid;
   rest.pod_namespace = pod->pod_namespace;

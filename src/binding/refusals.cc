@@ -14,7 +14,7 @@ void Refusals::LogRefusal(std::string_view message, const Error& error, const st
 
 bool Refusals::IsNew(const Error& error, const std::string& whose) {
   const std::string reason(ReasonName(error.reason));
-  // A text may be long, and is kept for half an hour.
+  // Stores a hash, because a text may be long and is kept for half an hour.
   const std::string cause = fmt::format("{} {:016x}", reason, Fnv1a(whose));
   const MutexLock lock(mutex_);
   const Steady now = clock_.Now();

@@ -12,7 +12,7 @@ namespace {
 
 class RefusalsTest : public testing::Test {
  protected:
-  // How many lines the log has of it.
+  // The number of log lines about it.
   ptrdiff_t Tell(Reason reason, const std::string& whose, const std::string& text = "no") {
     refusals_.LogRefusal("refused", {reason, text}, whose, {{"pod", whose}});
     return std::ranges::count(told_.Take(), '\n');

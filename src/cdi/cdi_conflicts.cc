@@ -18,7 +18,7 @@ constexpr char kConflict[] = "two CDI documents name one device, and no runtime 
 
 std::set<std::string> DevicesAt(const std::string& path) {
   const auto document = ReadCdiFile(path);
-  if (!document) return {};  // a runtime makes nothing of it either
+  if (!document) return {};  // a runtime ignores it too
   const std::vector<std::string> names = DevicesIn(*document);
   return {names.begin(), names.end()};
 }
@@ -29,7 +29,7 @@ bool IsNeeded(const std::string& path, const std::set<std::string>& held) {
   });
 }
 
-// Another one for every file that ever stands there.
+// Differs for each file that ever stands at the path.
 std::string IdentityOf(const std::string& path) {
   const auto info = os::Inspect(path);
   return info ? fmt::format("{}:{}:{}", info->device, info->inode, info->changed_ns) : "gone";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What else is in the directories of our CDI documents. Where a document of somebody else names a
-// device of ours, runtimes inject neither: that is told, once as long as it lasts. Documents
-// that an earlier process wrote and no resource gives anything to any more go as soon as nobody can
-// hold what they name: which those are is kept in a file, so that nothing of anybody else is
-// touched, whatever its name. Owned by the reconciler. One thread: the loop's.
+// Conflicts and leftovers in the directories of our CDI documents. If another party's document
+// names a device of ours, runtimes inject neither. Such a conflict is reported once while it lasts.
+// Documents of an earlier process are removed once no resource uses them and no container can hold
+// their devices. A record on disk says which files these are, so that no other party's file is
+// removed. Owned by the reconciler. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ namespace tessera {
 
 class CdiConflicts {
  public:
-  // Both outlive it. `record`: the path of the file that says what was written.
+  // Both outlive it. `record`: the path of the record of written documents.
   CdiConflicts(const CdiDocuments& documents, http::Metrics& metrics, std::string record)
       : documents_(documents), metrics_(metrics), record_(std::move(record)) {}
 
-  // Reads the documents of others anew where any has changed.
+  // Reads other parties' documents that have changed, and reports new conflicts.
   void LookForConflicts();
-  // `held`: names of devices that a container may hold. For the writer of the state alone. What
-  // cannot be removed, or the record that cannot be read, is tried again with the next call.
+  // `held`: names of devices that a container may hold. Only the writer of the state calls it. The
+  // next call tries again where a document cannot be removed, or the record cannot be read.
   Status RemoveStale(const std::function<std::set<std::string>()>& held);
 
  private:
@@ -44,10 +44,10 @@ class CdiConflicts {
   const CdiDocuments& documents_;
   http::Metrics& metrics_;
   const std::string record_;
-  std::optional<std::string> recorded_;       // its text; none: it was not read yet
-  std::map<std::string, std::string> stale_;  // path -> which file it was, see IdentityOf
+  std::optional<std::string> recorded_;       // the record's text; none: not read yet
+  std::map<std::string, std::string> stale_;  // path -> the file's identity, see IdentityOf
   std::map<std::string, Foreign> foreign_;    // by path
-  std::set<std::string> told_;                // messages about conflicts that last
+  std::set<std::string> told_;                // reported conflicts that last
 };
 
 }  // namespace tessera

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CDI documents of all resources: one for each kind of CDI devices, however many resources have
-// devices of it, for runtimes refuse devices that two documents name. Device nodes that a
-// document does not describe are looked at when it is written, so that the runtime need not follow
-// links. Outlives the resources. One thread: the loop's.
+// The CDI documents of all resources. Runtimes refuse a device that two documents name, so each
+// kind of CDI devices has one document for all resources. Device nodes without a description are
+// looked up at the write, so that the runtime need not follow links. Outlives the resources. One
+// thread: the loop's.
 #pragma once
 
 #include <cstdint>
@@ -20,37 +20,37 @@ namespace tessera {
 
 class CdiDocuments {
  public:
-  // `metrics` outlives it. `root`: where device nodes are looked up. `tell`, if any: who is told of
-  // trouble besides the log.
+  // `metrics` outlives it. `root`: where device nodes are looked up. `tell`, if any, gets errors
+  // besides the log.
   CdiDocuments(http::Metrics& metrics, os::Root root, CdiErrorHandler tell = nullptr)
       : metrics_(metrics), root_(std::move(root)), tell_(std::move(tell)) {}
 
-  // What the containers of this resource need now, below `directory`, is written, with what those
-  // of other resources need of the same kinds. What it gave before to other documents goes, unless
-  // `in_use`: containers may be made from it again. What it gives once more is looked at only when
-  // a scan has seen the node since.
+  // Writes what the resource's containers need, below `directory`, merged with other resources'
+  // parts of the same kinds. The resource's part in any other document goes, unless `in_use`:
+  // containers may be made from it again. With Since::kOther an equal part is not written again; a
+  // scan may have seen changed nodes.
   enum class Since : bool { kOther, kScan };
   void Write(const std::string& resource, const std::string& directory,
              std::vector<cdi::Document> documents, bool in_use, Since since = Since::kScan);
-  // Nobody holds anything of the resource, and nobody will.
+  // No container holds a device of the resource, and none will.
   void DropResource(const std::string& resource) { Write(resource, "", {}, false); }
 
-  // Puts back what is not as it was written.
+  // Restores documents that differ from what was written.
   void Restore(CdiFile::Against against);
   bool AllWritten() const;
-  // That there are documents in.
+  // The directories that have documents.
   std::set<std::string> Directories() const;
 
   struct Entry {
     CdiFile file;
     std::string kind;
-    // What each resource gives to it, and when it gave that.
+    // A resource's part, with the number of its write.
     struct Part {
       cdi::Document document;
       uint64_t given = 0;
     };
     std::map<std::string, Part> parts{};
-    std::vector<std::string> devices{};  // whole names of those that it has
+    std::vector<std::string> devices{};  // full names: "vendor/class=name"
   };
   const std::map<std::string, Entry>& entries() const { return entries_; }  // by path
   void ReportError(const CdiError& trouble) const {

@@ -23,7 +23,7 @@ cdi::Document DocumentOf(const std::string& device, const std::string& library =
 class CdiDocumentsTest : public testing::Test {
  protected:
   ~CdiDocumentsTest() override { (void)os::RemoveTree(dir_); }
-  // What stands there; nothing where there is no file.
+  // The document on disk; null: no file.
   std::optional<cdi::Document> OnDisk() {
     const auto text = os::ReadFile(path_);
     return text ? std::optional(cdi::Read(*text).value()) : std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a CDI document of ours that people are to see beyond the log: until it is
-// mended, no container starts that needs a device by that document. Plain data; any thread.
+// An error in a CDI document of ours that people must see beyond the log. Until it is mended, no
+// container that needs the document's devices starts. Plain data; any thread.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace tessera {
 struct CdiError {
   std::string reason;   // of the event: "CdiDocumentChanged"
   std::string path;     // the document
-  std::string message;  // with what to do
+  std::string message;  // with the next step
 };
 using CdiErrorHandler = std::function<void(const CdiError&)>;
 

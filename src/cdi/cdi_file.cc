@@ -12,7 +12,7 @@
 namespace tessera {
 namespace {
 
-// Who changes a document without end is told of now and then.
+// Limits reports if another party changes the document again and again.
 constexpr Duration kTellAgain{60'000};
 
 bool OthersMayWrite(const std::string& path) {
@@ -20,10 +20,10 @@ bool OthersMayWrite(const std::string& path) {
   return owner && !os::IsSafe(*owner, geteuid());
 }
 
-// What somebody has done to the document.
+// Another party's change of the document.
 struct Change {
-  std::string now;   // as it is found
-  std::string done;  // as it is told: it "was removed"
+  std::string now;   // the state found
+  std::string done;  // the report's verb: "removed"
 };
 
 Change ChangeOf(const Result<std::string>& on_disk, bool same) {
@@ -102,8 +102,8 @@ Status PutCdiDocument(const std::string& path, std::string_view text) {
                 "{} could be written by others than root: user {}, group {}, {}", directory,
                 owner.user, owner.group, os::ModeText(owner.mode));
   }
-  // Not synced, for bad news may be waiting for it: after a crash of the machine, the agent's start
-  // writes it anew before anything can be granted.
+  // Not synced: bad news may be waiting for this write. After a crash of the machine, the agent's
+  // start writes it again before any grant.
   return os::ReplaceFile(path, text, 0644);
 }
 

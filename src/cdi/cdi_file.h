@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One CDI document on disk, where the container runtime reads it. It outlives the agent: a running
-// container that is restarted is made from it again. Owned by CdiDocuments. One thread: the loop's.
+// One CDI document on disk, where the container runtime reads it. It outlives the agent, as a
+// restarted container is made from it again. Owned by CdiDocuments. One thread: the loop's.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,32 @@ namespace tessera {
 
 class CdiFile {
  public:
-  // `metrics` outlives it. `tell`, if any, is told why the document does not stand, once, and that
-  // somebody changed it, once a minute.
+  // `metrics` outlives it. `tell`, if any, gets each write error once, and a change by another
+  // party at most once a minute.
   CdiFile(std::string path, std::string kind, http::Metrics& metrics,
           CdiErrorHandler tell = nullptr)
       : path_(std::move(path)), kind_(std::move(kind)), metrics_(metrics), tell_(std::move(tell)) {}
 
-  // Writes the document, unless the same stands there already: every write makes the runtime read
-  // all documents. It counts for this resource. A failure is logged once, and tried again with the
-  // next call and with Restore.
+  // Writes the document, unless it stands there already: every write makes the runtime read all
+  // documents. The write is counted for `resource`. A failure is logged once; the next call and
+  // Restore try again.
   void Write(std::string document, const std::string& resource);
-  // There is to be no such document any more.
+  // Removes the document for good.
   void Remove();
 
   enum class Against : uint8_t {
-    kLoss,    // whatever is no document of its kind; another one may be a newer instance's
-    kChange,  // everything else
+    kLoss,    // missing, or not of its kind: else it may be a newer instance's
+    kChange,  // any difference
   };
-  // Puts the document back where it is not what was written last, or others may write it.
+  // Writes the document again where it differs from the last one, or where others may write it.
   void Restore(Against against);
 
   const std::string& path() const { return path_; }
-  // What should stand on disk.
+  // The text that should be on disk.
   const std::string& document() const { return document_; }
-  // It stood there when it was written or looked at last.
+  // Whether it was on disk at the last write or look.
   bool written() const { return written_; }
-  // Why it could not be written, if so.
+  // The last write error, if it could not be written.
   const std::optional<Error>& refusal() const { return refusal_; }
 
  private:
@@ -55,13 +55,13 @@ class CdiFile {
   std::string resource_;
   std::string document_;
   bool written_ = false;
-  std::string due_;               // what a write that comes off is counted as
-  std::optional<Error> refusal_;  // why it could not be written, as the log last said
-  std::optional<Steady> told_;    // that it had been changed
+  std::string due_;               // the result that a successful write is counted as
+  std::optional<Error> refusal_;  // the error that was last logged
+  std::optional<Steady> told_;    // the last report of a change
 };
 
-// Writes a document, unless the same stands there already, into a directory that nobody but root
-// may write in: kCdiUnsafe otherwise. Any thread.
+// Writes a document, unless it stands there already. kCdiUnsafe: others than root may write in the
+// directory. Any thread.
 Status PutCdiDocument(const std::string& path, std::string_view text);
 
 }  // namespace tessera

@@ -17,12 +17,12 @@
 namespace tessera {
 namespace {
 
-// Bytes. YAML takes the agent's loop up to a second a megabyte; what a tool writes for eight GPUs
-// that are wholly divided is a tenth of this.
+// Bytes. YAML takes the agent's loop up to a second a megabyte. A document of eight fully divided
+// GPUs is a tenth of this.
 constexpr size_t kMostJson = 16 << 20;
 constexpr size_t kMostYaml = 512 << 10;
 
-// What stands in any other field is text, whatever it looks like: a device may be named 0.
+// Every other field is text, whatever it looks like: a device may be named 0.
 constexpr std::array<std::string_view, 7> kNumbers = {"major", "minor",   "fileMode",      "uid",
                                                       "gid",   "timeout", "additionalGids"};
 
@@ -30,7 +30,7 @@ bool IsYaml(std::string_view name) {
   return name.ends_with(".yaml");
 }
 
-// 438, 0666 and 0x1b6 are one number.
+// Parses decimal, octal and hexadecimal: 438, 0666 and 0x1b6 are one number.
 std::optional<int64_t> NumberIn(std::string_view text) {
   int base = 10;
   if (text.starts_with("0x")) {
@@ -51,7 +51,7 @@ json::Value ScalarOf(const config::Node& node, std::string_view field) {
   return value ? json::Value(*value) : json::Value(node.scalar);
 }
 
-// Of a node that stands in this field, itself or in its list.
+// The value of a node in this field, or in the field's list.
 json::Value ValueOf(const config::Node& node, std::string_view field) {
   switch (node.kind) {
     case config::Node::Kind::kNull:
@@ -67,7 +67,7 @@ json::Value ValueOf(const config::Node& node, std::string_view field) {
       json::Object object;
       for (const auto& entry : node.entries) {
         const std::string& key = entry.key.scalar;
-        // Whatever their names, annotations are text.
+        // Annotations are text, whatever their names.
         object[key] = ValueOf(entry.value, field == "annotations" ? "" : std::string_view(key));
       }
       return object;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CDI documents in files as runtimes find them, whoever wrote them: JSON or YAML. What reading one
-// costs is bounded, whatever stands there. Any thread.
+// Reads CDI documents from files as runtimes find them: JSON or YAML, of any party. The cost of a
+// file is bounded, whatever its text. Any thread.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace tessera {
 
-// Whether runtimes read a file of this name: they know no other ending.
+// Whether runtimes read a file of this name: they know only these endings.
 bool IsCdiFile(std::string_view name);
-// The document in a file of this name with this text; kInvalid, with what a runtime refuses in it.
+// Parses the text of a file of this name. kInvalid names what a runtime refuses in it.
 Result<cdi::Document> ReadCdiText(const std::string& name, std::string text);
-// That in the file at this path.
+// Reads the document at this path.
 Result<cdi::Document> ReadCdiFile(const std::string& path);
 
-// "vendor/class=name", each.
+// The document's devices, each "vendor/class=name".
 std::vector<std::string> DevicesIn(const cdi::Document& document);
 
 }  // namespace tessera

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Who removes documents without end shall not keep us, and the runtime, busy without end.
+// Bounds the restores, if another party removes documents without end.
 constexpr Duration kPause{100};
 constexpr Duration kRetry{1'000};
 
@@ -25,7 +25,8 @@ CdiReconciler::CdiReconciler(os::Loop& loop, Duration poll, CdiDocuments& docume
 
 void CdiReconciler::Poll() {
   const bool alone = situation_.alone();
-  // A slow driver's devices are not known yet: what an earlier process wrote of them is not stale.
+  // A slow driver's devices may be unknown yet. Until each resource has described its own,
+  // documents of an earlier process are not stale.
   if (alone && situation_.described() && !situation_.another_writes()) RemoveStale();
   std::set<std::string> own = documents_.Directories();
   if (own != directories_) {
@@ -33,7 +34,7 @@ void CdiReconciler::Poll() {
     Watch();
   }
   if (directories_.empty()) return;
-  // Another document of ours stays until it is sure that nobody grants by it.
+  // While another instance may still grant by its document, only a lost document is restored.
   RestoreDocuments(alone ? CdiFile::Against::kChange : CdiFile::Against::kLoss);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sees to it that the CDI documents of the served resources stay on disk: their directories are
-// watched, and what is gone or broken is put back; what cannot be is tried again every second. Of
-// two instances (a rolling update) each writes its documents when they change, for the runtime must
-// find what it grants; what stands there then is watched over by the writer of the state alone, or
-// both would write without end. Documents of others that name the same devices are told of, and
-// documents of ours that nobody needs are removed (cdi_conflicts.h). Owned by the agent. One
-// thread: the loop's.
+// Keeps the CDI documents of the served resources on disk. It watches their directories and
+// restores missing or broken documents. It retries every second where it cannot.
+//
+// During a rolling update two instances run. Each writes its documents when they change, as the
+// runtime must find what it grants. Only the writer of the state restores them, or both would write
+// without end.
+//
+// It also reports conflicts with other parties' documents, and removes ours that no container needs
+// (cdi_conflicts.h). Owned by the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -26,19 +28,19 @@ class CdiReconciler {
  public:
   struct Situation {
     std::function<bool()> another_writes;  // another instance is the writer of the state
-    std::function<bool()> alone;           // there is no other instance, as far as can be seen
-    std::function<bool()> described;       // each resource has given the documents that it needs
-    // The names, in any kind, of devices that a container may hold.
+    std::function<bool()> alone;           // no other instance is seen
+    std::function<bool()> described;       // every resource has given its documents
+    // Names, in any kind, of devices that a container may hold.
     std::function<std::set<std::string>()> held;
   };
-  // `documents` outlive it. `poll` is how often a missing directory is looked for.
+  // `documents` outlives it. `poll`: the interval between looks for a missing directory.
   CdiReconciler(os::Loop& loop, Duration poll, CdiDocuments& documents, CdiConflicts conflicts,
                 Situation situation);
 
-  // To be called now and then, and when documents may have changed: watches the directories that
-  // there are documents in now, and looks at every document.
+  // Watches the documents' present directories, and checks every document. Call it at intervals,
+  // and when documents may have changed.
   void Poll();
-  // This instance has become the writer: its documents are the ones that count.
+  // Call it when this instance becomes the writer: from then on its documents count.
   void TakeOver() { RestoreDocuments(CdiFile::Against::kChange); }
 
  private:
@@ -52,7 +54,7 @@ class CdiReconciler {
   const Situation situation_;
   CdiConflicts conflicts_;
   std::set<std::string> directories_;
-  std::string refusal_;  // why documents cannot be removed, as the log last said
+  std::string refusal_;  // why documents cannot be removed, as last logged
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Alarm soon_;
 };

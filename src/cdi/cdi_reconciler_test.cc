@@ -25,7 +25,7 @@ class CdiReconcilerTest : public testing::Test {
   void Serve(const std::string& name = "gpu") {
     documents_.Write("a.com/" + name, cdi_, {DocumentOf("ab.com/" + name, "x")}, false);
   }
-  // An agent before this one has left the document of a resource that nobody has any more.
+  // An earlier agent has left a document of a resource that is no longer configured.
   void LeaveStale() {
     CdiDocuments documents(metrics_, os::Root());
     documents.Write("a.com/old", cdi_, {DocumentOf("ab.com/old", "x")}, false);
@@ -40,7 +40,7 @@ class CdiReconcilerTest : public testing::Test {
                                  .described = [this] { return described_; },
                                  .held = [this] { return held_; }});
   }
-  // Another document of the same kind: one that a newer instance may have written.
+  // Writes another document of the same kind, as a newer instance may.
   void Change() {
     ASSERT_TRUE(os::ReplaceFile(own_, cdi::Text(DocumentOf("ab.com/gpu", "y")), 0644));
   }

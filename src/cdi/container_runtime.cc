@@ -23,9 +23,9 @@ constexpr const char* kContainerd = "/etc/containerd/config.toml";
 constexpr const char* kCrio = "/etc/crio/crio.conf";
 constexpr const char* kCriosSocket = "/run/crio/crio.sock";
 
-// One that brings a containerd of its own, which reads this file and none elsewhere.
+// A distribution with a containerd of its own, which reads only this file.
 struct Distribution {
-  std::string_view mark{};  // in the versions of its kubelets; empty: they have none
+  std::string_view mark{};  // in its kubelets' versions; empty: they have no mark
   const char* directory;
   const char* socket;
   const char* config;
@@ -46,7 +46,7 @@ struct Version {
   auto operator<=>(const Version&) const = default;
 };
 
-// "v1.36.3", "2.2.0-k3s1": the first two numbers.
+// The first two numbers of "v1.36.3" or "2.2.0-k3s1".
 std::optional<Version> ParseVersion(std::string_view text) {
   if (text.starts_with('v')) text.remove_prefix(1);
   const char* const end = text.data() + text.size();
@@ -63,8 +63,8 @@ struct CdiSupport {
   std::string by{};
 };
 
-// Whether the node is one of this distribution's: by its kubelet where that is known, else by what
-// is there. RKE2 has k3s's socket.
+// Whether the node runs this distribution: by kubelet's version if known, else by its directory or
+// socket. RKE2 uses k3s's socket.
 bool IsOf(const Distribution& distribution, const os::Root& root, const std::string& kubelet) {
   if (kubelet.find(distribution.mark) == std::string::npos && !kubelet.empty()) return false;
   if (!distribution.mark.empty() && !kubelet.empty()) return true;
@@ -72,8 +72,8 @@ bool IsOf(const Distribution& distribution, const os::Root& root, const std::str
          os::Exists(root.Path(distribution.socket));
 }
 
-// The files that kubelet's containerd may have read. Beside a distribution's own there may be
-// others, which another program's containerd reads, or none.
+// The files that kubelet's containerd may have read. A node with a distribution may have other
+// files, which another program's containerd reads.
 std::vector<std::string> ContainerdFiles(const os::Root& root, const std::string& kubelet) {
   std::vector<std::string> files;
   bool is_of_any = false;
@@ -91,8 +91,8 @@ bool IsCrio(const os::Root& root, const RuntimeVersions& versions) {
          (versions.runtime.empty() && os::Exists(root.Path(kCriosSocket)));
 }
 
-// Where it cannot be said which of several files counts, all must say yes, and one no is enough: a
-// container would not start at all.
+// Which of several files counts is unknown. So all must say yes, and one no is enough, as a wrong
+// yes would keep containers from starting.
 CdiSupport ByConfiguration(const os::Root& root, const RuntimeVersions& versions) {
   if (IsCrio(root, versions)) return {CrioSays(root, kCrio), kCrio};
   CdiSupport told;
@@ -122,7 +122,8 @@ CdiSupport ByVersion(const std::string& runtime) {
   return {};
 }
 
-// A directory of the container's own, which ends with it and which no runtime looks into.
+// Whether the directory is the agent container's own. It ends with the container, and no runtime
+// reads it.
 bool IsContainersOwn(std::string directory) {
   if (!os::RunsInPod()) return false;
   while (directory.size() > 1 && !os::Exists(directory)) {
@@ -131,7 +132,7 @@ bool IsContainersOwn(std::string directory) {
   return os::OnSameMount(directory, "/");
 }
 
-// A directory that would have to be the host's and is not; empty: there is none.
+// A directory that must be the host's and is not; empty: there is none.
 std::string NotTheHosts(const config::Resource& resource, const os::Root& root) {
   const auto own = [&](const std::string& path) { return IsContainersOwn(root.Path(path)); };
   if (own(resource.cdi_dir)) return resource.cdi_dir;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the node's container runtime reads CDI documents: what its own configuration says, where
-// the agent may read that, and the versions in the node's status. What nobody shows counts as no.
-// The versions are remembered, so that an agent that begins anew needs no API server to know. Any
-// thread.
+// Whether the node's container runtime reads CDI documents. Two sources tell: its configuration,
+// where the agent may read it, and the versions in the node's status. Without evidence the answer
+// is no. The versions are kept on disk, so that a restarted agent needs no API server. Any thread.
 #pragma once
 
 #include <optional>
@@ -16,7 +15,7 @@
 
 namespace tessera {
 
-// As in a Node's status.nodeInfo; empty: not known.
+// As in a Node's status.nodeInfo; empty: unknown.
 struct RuntimeVersions {
   std::string runtime{};  // "containerd://2.2.0"
   std::string kubelet{};  // "v1.36.3"
@@ -25,22 +24,22 @@ struct RuntimeVersions {
 
 RuntimeVersions VersionsOf(const json::Value& node);
 
-// What shows that containers can be given CDI devices by their names, in a few words for people.
-// Nothing: they cannot, or nobody knows. containerd reads documents from 2.0 on unless it is told
-// not to, 1.7 when it is told to; CRI-O from 1.23 on; kubelet hands names on from 1.29 on.
+// The evidence that containers can be given CDI devices by name, in a few words for people. Null:
+// they cannot, or it is unknown. containerd 2.0 reads documents by default, 1.7 when its
+// configuration says so. CRI-O does since 1.23. kubelet passes names on since 1.29.
 std::optional<std::string> ShowsCdi(const os::Root& root, const RuntimeVersions& versions);
 
-// The handlers of containers' runtimes that containerd's own configuration has, those of all files
-// that may be kubelet's; nothing where nobody knows, as with CRI-O.
+// The runtime handlers in all files that may be the configuration of kubelet's containerd. Null:
+// unknown, as with CRI-O.
 std::optional<std::set<std::string>> RuntimeHandlers(const os::Root& root,
                                                      const RuntimeVersions& versions);
 
-// Below the state directory.
+// The versions last stored below the state directory.
 RuntimeVersions RememberedVersions(const std::string& state_dir);
 Status RememberVersions(const std::string& state_dir, const RuntimeVersions& versions);
 
-// The configuration as this node's runtime wants it: PreferCdi, where that is shown and the
-// documents' directories are the host's.
+// Applies PreferCdi to the configuration, if the runtime reads CDI and the documents' directories
+// are the host's.
 config::LoadResult SuitedToRuntime(config::LoadResult loaded);
 
 }  // namespace tessera

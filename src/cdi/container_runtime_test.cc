@@ -20,7 +20,7 @@ class ContainerRuntimeTest : public testing::Test {
     ASSERT_TRUE(os::ReplaceFile(directory_ + path, text));
   }
   void Containerd(const std::string& text) { Put("/etc/containerd/config.toml", text); }
-  // What shows CDI, or "nothing".
+  // The evidence for CDI, or "nothing".
   std::string Shown(const std::string& runtime, const std::string& kubelet = "v1.36.3") {
     return ShowsCdi(os::Root(directory_), {runtime, kubelet}).value_or("nothing");
   }
@@ -74,7 +74,7 @@ TEST_F(ContainerRuntimeTest, AConfigurationThatSwitchesItOffCountsWhateverTheVer
   EXPECT_EQ(Shown("containerd://2.2.0"), "containerd://2.2.0");
 }
 
-// What stands where for each distribution with a containerd of its own.
+// The files of each distribution with its own containerd.
 struct Row {
   const char* kubelet;  // its version; empty: it has none of its own
   const char* data;     // a path below its directory
@@ -121,7 +121,7 @@ TEST_F(ContainerRuntimeTest, TheVersionOfAKubeletSaysWhichDistributionItIsOf) {
     EXPECT_EQ(Shown("containerd://1.7.24"), "/etc/containerd/config.toml");
     Put(row.config, "version = 3\n");
     EXPECT_EQ(Shown("containerd://1.7.24", row.kubelet), row.config);
-    // What was left behind by a distribution that the node was of once.
+    // Leftovers of a distribution that the node had before.
     EXPECT_EQ(Shown("containerd://1.7.24"), "/etc/containerd/config.toml");
     ASSERT_TRUE(os::RemoveTree(directory_));
   }
@@ -178,7 +178,7 @@ TEST_F(ContainerRuntimeTest, ATornMemoryIsNone) {
 
 class SuitedTest : public ContainerRuntimeTest {
  protected:
-  // The strategies of the first resource, as this node's runtime wants them, and what chose them.
+  // The first resource's strategies for this node's runtime, and their source.
   std::string Chosen(const std::string& resource) {
     config::LoadResult loaded = config::Load(
         FullSchema(),

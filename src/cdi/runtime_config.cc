@@ -20,11 +20,11 @@ namespace {
 
 constexpr size_t kLongest = 1 << 20;  // of one file
 constexpr size_t kMostFiles = 100;
-// Of containerd's formats: the first that only containerd 2 reads, and the newest known.
+// containerd's formats: the first that only containerd 2 reads, and the newest known.
 constexpr int64_t kOfContainerd2 = 3;
 constexpr int64_t kNewest = 4;
 
-// What the files so far say together.
+// The result of the files so far.
 struct MergedFiles {
   Says says = Says::kNothing;
   int64_t version = 0;
@@ -41,7 +41,7 @@ Result<toml::table> ReadTable(const std::string& path) {
               parsed.error().source().begin.line, parsed.error().description());
 }
 
-// The texts of a list; of anything else none.
+// The texts of a list; empty for any other value.
 std::vector<std::string> TextsIn(toml::node_view<const toml::node> list) {
   std::vector<std::string> texts;
   if (const toml::array* array = list.as_array()) {
@@ -56,7 +56,7 @@ bool IsCri(std::string_view plugin) {
   return plugin.find("cri") != std::string_view::npos;
 }
 
-// What the file says by itself; nothing where it has no settings of CRI.
+// The file's own setting; null: it has no CRI settings.
 std::optional<Says> SaidOfCri(const toml::table& file) {
   const toml::table* plugins = file["plugins"].as_table();
   if (plugins == nullptr) return std::nullopt;
@@ -82,7 +82,7 @@ void AddHandlers(const toml::table& file, std::set<std::string>& handlers) {
   }
 }
 
-// The format is the first file's, which no import may exceed.
+// The first file's format counts; no import may exceed it.
 void Merge(const toml::table& file, bool is_first, MergedFiles& merged) {
   if (is_first) merged.version = file["version"].value_or(int64_t{0});
   for (const std::string& plugin : TextsIn(file["disabled_plugins"])) {
@@ -93,13 +93,14 @@ void Merge(const toml::table& file, bool is_first, MergedFiles& merged) {
   if (says && *says != Says::kNothing) {
     merged.says = *says;
   } else if (says && merged.says == Says::kYes) {
-    // To containerd 1 these are all settings of CRI: those of former files are forgotten. Of a no,
-    // only containerd 2 thinks so.
+    // The file has CRI settings without enable_cdi. containerd 1 takes them as the whole and
+    // forgets a former file's setting; containerd 2 merges. So a former yes is unsure, and a former
+    // no stays.
     merged.says = Says::kNothing;
   }
 }
 
-// A `*` matches a leading dot as well, as containerd has it.
+// A `*` matches a leading dot too, as in containerd.
 Result<std::vector<std::string>> Matches(const os::Root& root, const std::string& pattern) {
   std::vector<std::string> found = {""};
   for (const std::string& part : Split(pattern.substr(1), '/')) {
@@ -122,8 +123,8 @@ Result<std::vector<std::string>> Matches(const os::Root& root, const std::string
   return found;
 }
 
-// The files that this one imports, in order: a path, or a pattern where there is a `*`, from the
-// file's own directory on where it is not absolute.
+// The files that this one imports, in order. A relative path starts at the file's directory; a `*`
+// makes a pattern.
 Result<std::vector<std::string>> ImportsOf(const os::Root& root, const std::string& path,
                                            const toml::table& file) {
   std::vector<std::string> imports;
@@ -138,7 +139,7 @@ Result<std::vector<std::string>> ImportsOf(const os::Root& root, const std::stri
   return imports;
 }
 
-// Every file once: imports may go round in a circle.
+// Reads every file once, as imports may form a cycle.
 Status MergeAll(const os::Root& root, const std::string& path, MergedFiles& merged) {
   std::set<std::string> read;
   std::deque<std::string> pending = {path};

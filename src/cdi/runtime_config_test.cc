@@ -27,7 +27,7 @@ class RuntimeConfigTest : public testing::Test {
     ASSERT_TRUE(os::MakeDirectories(directory_ + path.substr(0, path.rfind('/'))));
     ASSERT_TRUE(os::ReplaceFile(directory_ + path, text));
   }
-  // What containerd's configuration with this text says.
+  // The answer for containerd's configuration with this text.
   std::string SaidBy(const std::string& text) {
     Put(kMain, text);
     switch (ContainerdSays(os::Root(directory_), kMain)) {

@@ -18,23 +18,23 @@
 namespace tessera {
 namespace {
 
-// The group of devices without NUMA information; last, so that known nodes win ties.
+// The group of devices without NUMA information. It is the largest value, so known nodes win ties.
 constexpr int kNoNode = std::numeric_limits<int>::max();
 
 struct DeviceRoom {
   std::vector<uint32_t> free;  // positions in Offer::shares, ascending
-  size_t next = 0;             // the first of `free` not taken yet
+  size_t next = 0;             // index of the first entry of `free` that is not taken
   size_t taken = 0;            // shares in use or chosen
   size_t chosen = 0;           // shares in this answer
-  size_t siblings = 0;         // how its parent's parts stand: a rank among devices of one rank
+  size_t siblings = 0;         // rank of its parent; breaks ties between devices of one rank
 
   size_t room() const { return free.size() - next; }
 };
 
 struct NodeRoom {
-  std::vector<uint32_t> devices;  // those with room, ascending
+  std::vector<uint32_t> devices;  // devices with room, ascending
   size_t room = 0;                // free shares
-  bool near = false;              // near to a device that is in the answer anyway
+  bool near = false;              // near to a device of must_include
 };
 
 std::span<const int> NodesOf(const Device& device) {
@@ -42,22 +42,22 @@ std::span<const int> NodesOf(const Device& device) {
   return device.numa_nodes;
 }
 
-// One that is offered for its holder's sake goes to another only when nothing else is free, which
-// kubelet sees to: its device is to take another policy.
+// A kept share is never proposed, because its device waits for another policy. kubelet grants it to
+// another container only if no other share is free.
 bool IsProposed(const Offer& offer, const Share& share) {
   return offer.IsHealthy(share) && !offer.IsKept(share.device);
 }
 
-// The free shares of an offer by device and by NUMA node, shrinking as shares are taken.
+// The free shares of an offer by device and by NUMA node. They shrink as shares are taken.
 class Rooms {
  public:
   Rooms(const Offer& offer, const Preference& preference, std::span<const std::string> included);
 
-  // Takes up to `wanted` shares; returns their positions in the order they are to be named.
+  // Takes up to `wanted` shares; returns their positions in the answer's order.
   std::vector<uint32_t> Take(size_t wanted);
 
  private:
-  // What makes one node better than another, the weightiest first; smaller is better.
+  // The rank of a node, most important criterion first; smaller is better.
   using Rank = std::tuple<bool, bool, size_t>;  // far, too small, by room or load
 
   void MarkFree(std::span<const std::string> available, std::span<const std::string> included);
@@ -114,8 +114,9 @@ void Rooms::MarkFree(std::span<const std::string> available,
   }
 }
 
-// Parts of one device go where their shares go: packed, to the one with the least room in all its
-// parts, so that others stay free of all; spread, to the one of whose parts the least is taken.
+// `placement` also applies to the parents of parts. Packed: the parent with the least room in all
+// its parts, so that other parents stay free. Spread: the parent whose parts have the fewest taken
+// shares.
 void Rooms::RankParents() {
   std::unordered_map<std::string_view, size_t> ranks;
   for (uint32_t device = 0; device < devices_.size(); ++device) {
@@ -147,7 +148,7 @@ size_t Rooms::DeviceRank(uint32_t device) const {
 
 Rooms::Rank Rooms::NodeRank(const NodeRoom& node, size_t wanted) const {
   const bool far = !node.near;
-  // Nothing suffices alone: the largest first, so that few are needed.
+  // The node's room does not suffice. The largest room comes first, so that few nodes are needed.
   if (node.room < wanted) return {far, true, std::numeric_limits<size_t>::max() - node.room};
   if (!divided_ || placement_ == Placement::kPack) return {far, false, node.room};
   size_t least_taken = std::numeric_limits<size_t>::max();
@@ -172,7 +173,7 @@ NodeRoom* Rooms::BestNode(size_t wanted) {
 }
 
 void Rooms::TakeFrom(NodeRoom& node, size_t wanted, std::vector<uint32_t>& answer) {
-  // Rank, chosen already, rank among siblings, device: the smallest comes out first.
+  // Rank, shares in the answer, parent's rank, device; the smallest comes out first.
   using Ranked = std::tuple<size_t, size_t, size_t, uint32_t>;
   std::priority_queue<Ranked, std::vector<Ranked>, std::greater<>> queue;
   const auto put = [&](uint32_t device) {
@@ -202,7 +203,7 @@ std::vector<uint32_t> Rooms::Take(size_t wanted) {
   return answer;
 }
 
-// Beyond so many the search would take longer than kubelet should wait.
+// With more devices the search would keep kubelet waiting too long.
 constexpr size_t kMostByLinks = 256;
 
 bool HasLinks(const Offer& offer) {
@@ -211,8 +212,8 @@ bool HasLinks(const Offer& offer) {
   });
 }
 
-// The positions in Offer::shares of up to `wanted` free shares that are closest to each other and
-// to those included, in their order; nothing where that is not known.
+// The ascending positions in Offer::shares of up to `wanted` free shares that are closest to each
+// other and to must_include. Nothing if the devices have no links or parents.
 std::optional<std::vector<uint32_t>> TakeClosest(const Offer& offer, const Preference& preference,
                                                  std::span<const std::string> included,
                                                  size_t wanted) {
@@ -236,7 +237,7 @@ std::optional<std::vector<uint32_t>> TakeClosest(const Offer& offer, const Prefe
   if (positions.size() > kMostByLinks) return std::nullopt;
 
   std::vector<const Device*> devices;
-  std::vector<uint32_t> places;  // of `fixed` in `positions`
+  std::vector<uint32_t> places;  // indices of `fixed` in `positions`
   for (uint32_t i = 0; i < positions.size(); ++i) {
     devices.push_back(&offer.devices[offer.shares[positions[i]].device]);
     if (std::find(fixed.begin(), fixed.end(), positions[i]) != fixed.end()) places.push_back(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preferred allocation: which shares a container should get, out of those that are free. A hint to
+// Preferred allocation: the shares that a container should get of the free ones. It is a hint to
 // kubelet, computed from the offer alone. Pure; any thread.
 #pragma once
 
@@ -14,25 +14,29 @@
 namespace tessera {
 
 struct Preference {
-  std::span<const std::string> available;     // any order; unknown ids are tolerated
-  std::span<const std::string> must_include;  // come first in the answer
-  int size = 0;                               // how many ids are wanted, must_include counted in
+  std::span<const std::string> available;     // any order; unknown ids are ignored
+  std::span<const std::string> must_include;  // first in the answer
+  int size = 0;                               // number of wanted ids, including must_include
   Placement placement = Placement::kSpread;
 };
 
-// The ids to take: must_include first, in natural order. Of undivided devices that have links or
-// parents, up to 256 of them, those that are closest to each other (closest.h). Of others as few
-// NUMA nodes as possible, those of must_include before others; then, of the nodes that have room
-// enough, the one with the least room, so that large rooms stay whole; then `placement`, of equals
-// the device with the fewest shares in the answer, among parts of devices `placement` for these as
-// well; then natural order. Parts of devices that are to be spread go to the node with the least
-// taken device instead of the one with the least room. Devices near to several nodes count for each
-// of them, those without NUMA information are a group of their own. Unknown and unhealthy ids, and
-// those that are offered for their holders' sake alone, are not proposed. Devices that go together
-// are taken whole and before others, and none that exclude each other (narrow.h). Deterministic
-// whatever the order of the ids; never fails: with too little available the answer is all there is,
-// with size below must_include's it is the first `size` of those. Time grows with the number of ids
-// as n log n.
+// Chooses the ids: must_include first, in natural order. Unknown and unhealthy ids are never
+// proposed. Nor are ids that are offered only because a container still holds them. Devices that go
+// together are taken whole and first; devices that exclude each other are not combined (narrow.h).
+//
+// Up to 256 undivided devices with links or parents: the devices that are closest to each other
+// (closest.h).
+//
+// Other devices are ranked in this order. (1) As few NUMA nodes as possible, those of must_include
+// first. (2) The node with the least sufficient room, so that large rooms stay whole. (3)
+// `placement`. (4) The device with the fewest shares in the answer. (5) Natural order. For parts of
+// devices, `placement` also chooses the parent. If parts are spread, the node with the least taken
+// device precedes the node with the least room. A device near to several nodes counts for each of
+// them. Devices without NUMA information are a group of their own.
+//
+// The answer does not depend on the order of the ids, and the function never fails. If too few ids
+// are available, the answer has all of them. If `size` is less than must_include has, it has the
+// first `size` of those. Takes n log n time for n ids.
 std::vector<std::string> Choose(const Offer& offer, const Preference& preference);
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for every request, tried on random ones. The seeds are fixed: a failure names one,
-// and comes back with it.
+// Laws that hold for every request, tested on random ones. The seeds are fixed, so a failure can be
+// repeated by its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -113,7 +113,7 @@ TEST(ChooseLaws, TheOrderOfTheQuestionDoesNotMatter) {
   }
 }
 
-// The nodes of devices near to one node each; -1 stands for those without.
+// The nodes of devices near to one node each; -1: no node.
 std::set<int> NodesOf(const Offer& offer, const Ids& ids) {
   std::set<int> nodes;
   for (const std::string& id : ids) {
@@ -128,7 +128,7 @@ bool HasDeviceOnTwoNodes(const Offer& offer) {
                      [](const Device& device) { return device.numa_nodes.size() > 1; });
 }
 
-// The fewest nodes any choice can do with, found by trying them all.
+// The fewest nodes that any choice needs, by exhaustive search.
 size_t FewestNodes(const Case& made) {
   const std::set<int> all = NodesOf(made.offer, made.available);
   const std::set<int> given = NodesOf(made.offer, made.must_include);
@@ -153,7 +153,7 @@ TEST(ChooseLaws, NoChoiceDoesWithFewerNodes) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     const Case made = RandomCase(seed);
     const Ids answer = made.Answer();
-    const bool linked = !made.offer.devices[0].links.empty();  // then links count, not nodes
+    const bool linked = !made.offer.devices[0].links.empty();  // then links decide, not nodes
     if (linked || HasDeviceOnTwoNodes(made.offer)) continue;
     if (answer.size() < made.must_include.size()) continue;
     ++tried;

@@ -203,7 +203,7 @@ TEST(Choose, UnhealthyIdsAreNotProposed) {
   EXPECT_EQ(Chosen(offer, AllOf(offer), {}, 2), (Ids{"1", "2"}));
 }
 
-// Devices by number, of which these shares are held.
+// An offer of `count` devices while these shares are held.
 Offer HeldOffer(const Policy& policy, int count, const std::vector<std::string_view>& held) {
   Inventory inventory;
   for (int i = 0; i < count; ++i) {

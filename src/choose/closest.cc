@@ -9,12 +9,12 @@
 namespace tessera {
 namespace {
 
-// Two parts of one device: as near as two devices of one board, from either side.
+// The points of two parts of one device: those of two devices on one board, from both ends.
 constexpr int kSameParent = 2 * 60;
 
 constexpr size_t kMostSets = 60'000;
 
-// How many sets of `wanted` there are out of `size`, or more than kMostSets.
+// The number of sets of `wanted` out of `size`; a value above kMostSets is not exact.
 size_t SetsOf(size_t size, size_t wanted) {
   size_t sets = 1;
   wanted = std::min(wanted, size - wanted);
@@ -25,8 +25,8 @@ size_t SetsOf(size_t size, size_t wanted) {
   return sets;
 }
 
-// How good a set is: the points inside it, then the fewest that connect its members to anybody.
-// What is left over among the rest is all points less the second, plus the first.
+// The score of a set: most points inside it, then fewest points from its members to all devices.
+// The points left among the rest are all points, minus the second, plus the first.
 struct Score {
   int inside = 0;
   int around = 0;
@@ -85,7 +85,7 @@ class Search {
     best_score_ = score_;
   }
 
-  // All sets that have what is chosen and further ones from `from` on.
+  // Tries all sets of the chosen positions and further ones from `from` on.
   void TryAll(size_t from) {
     const size_t missing = wanted_ - chosen_.size();
     if (missing == 0) return Keep();
@@ -111,7 +111,7 @@ class Search {
     return std::find(chosen_.begin(), chosen_.end(), position) != chosen_.end();
   }
 
-  // One after the other, each the best beside those before.
+  // Adds one position after the other, each the best with the ones before.
   void Grow() {
     while (chosen_.size() < wanted_) {
       const uint32_t* next = nullptr;
@@ -125,7 +125,7 @@ class Search {
     }
   }
 
-  // The first exchange of one for another that makes the set better; false: there is none.
+  // Makes the first exchange of two positions that improves the set; false: there is none.
   bool Exchange() {
     const size_t fixed = closeness_.size() - open_.size();
     for (size_t i = fixed; i < chosen_.size(); ++i) {
@@ -145,9 +145,9 @@ class Search {
 
   const Closeness& closeness_;
   const size_t wanted_;
-  std::vector<int> gain_;         // for each position, its points to all that are chosen
-  std::vector<int> around_;       // for each position, its points to all others
-  std::vector<uint32_t> open_;    // may be chosen, ascending
+  std::vector<int> gain_;         // by position: its points to the chosen ones
+  std::vector<int> around_;       // by position: its points to all others
+  std::vector<uint32_t> open_;    // positions that may be chosen, ascending
   std::vector<uint32_t> chosen_;  // `included` first
   Score score_;                   // of `chosen_`
   std::vector<uint32_t> best_;

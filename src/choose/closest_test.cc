@@ -17,7 +17,7 @@ namespace {
 using Positions = std::vector<uint32_t>;
 using Pair = std::pair<uint32_t, uint32_t>;
 
-// Devices "0", "1", ... of which some pairs have points from either side.
+// Devices "0", "1", ...; these pairs have points in both directions.
 std::vector<Device> DevicesOf(size_t count, const std::vector<std::pair<Pair, int>>& links) {
   std::vector<Device> devices(count);
   for (size_t i = 0; i < count; ++i) devices[i].key.id = std::to_string(i);
@@ -69,12 +69,12 @@ void ForEachSet(const Positions& from, size_t size, const Visit& visit) {
   } while (std::prev_permutation(taken.begin(), taken.end()));
 }
 
-// A server as they are built: two sockets, PCIe switches of two or four GPUs, and NVLinks between
-// some pairs; points as NVIDIA's plugin gives them for either direction.
+// A realistic server: two sockets, PCIe switches of two or four GPUs, and NVLinks between some
+// pairs. The points are those of NVIDIA's plugin, in both directions.
 std::vector<Device> RandomServer(std::mt19937& random, size_t count) {
   const size_t per_switch = random() % 2 == 0 ? 2 : 4;
   const size_t per_socket = std::max<size_t>(1, count / 2);
-  const unsigned linked = static_cast<unsigned>(random() % 4);  // of 4 pairs
+  const unsigned linked = static_cast<unsigned>(random() % 4);  // out of 4 pairs
   std::vector<std::pair<Pair, int>> links;
   for (uint32_t a = 0; a < count; ++a) {
     for (uint32_t b = a + 1; b < count; ++b) {
@@ -175,9 +175,9 @@ TEST(Closest, NoOtherSetHasMorePointsNorLeavesMore) {
   }
 }
 
-// What NVIDIA's plugin looks for: of all ways to part the devices into sets of the size asked for
-// (one may stay short), the one with the most points over all; of its full sets that hold what is
-// included, the one with the most points.
+// The choice of NVIDIA's plugin. It splits the devices into sets of the requested size, of which
+// one may be short, with the most points overall. Of the full sets with the included devices it
+// takes the one with the most points.
 class Partitions {
  public:
   Partitions(const Closeness& closeness, size_t size, std::optional<uint32_t> included)
@@ -198,14 +198,14 @@ class Partitions {
     if (rest.empty()) return Judge(points);
     if (rest.size() < size_) return With(rest, {}, points);
     WithFirst(rest, size_, points);
-    // Or the first device is in the set that stays short.
+    // Alternatively the first device is in the short set.
     const size_t spare = rest.size() % size_;
     if (spare == 0 || short_taken_) return;
     short_taken_ = true;
     WithFirst(rest, spare, points);
     short_taken_ = false;
   }
-  // Every set of this size that has the first of `rest`.
+  // Tries every set of this size with the first device of `rest`.
   void WithFirst(const Positions& rest, size_t size, int points) {
     const Positions others(rest.begin() + 1, rest.end());
     ForEachSet(others, size - 1, [&](const Positions& set) {

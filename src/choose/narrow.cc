@@ -63,7 +63,7 @@ class Narrowing {
     });
   }
 
-  // A share of each that is not there yet, if there is one of all and they still fit.
+  // Takes a share of each missing device of the bundle, if each has one and all of them fit.
   void TakeWhole(const std::vector<uint32_t>& bundle) {
     std::vector<uint32_t> missing;
     std::ranges::copy_if(bundle, std::back_inserter(missing),
@@ -78,7 +78,7 @@ class Narrowing {
     }
   }
 
-  // Those that take less come first. Of a bundle that is taken there may be further shares.
+  // Devices that take less hardware come first. A taken bundle may have further shares.
   void LetGoAlone() {
     std::vector<std::pair<size_t, uint32_t>> order;
     for (uint32_t device = 0; device < free_.size(); ++device) {
@@ -99,8 +99,8 @@ class Narrowing {
   const size_t size_;
   std::vector<std::set<uint32_t>> free_;  // by device: positions of its shares
   std::map<std::string_view, std::vector<uint32_t>> bundles_;
-  std::set<uint32_t> devices_;                     // that are chosen, or left to be
-  std::map<std::string_view, uint32_t> hardware_;  // by whom it is taken
+  std::set<uint32_t> devices_;                     // devices that are chosen or can be
+  std::map<std::string_view, uint32_t> hardware_;  // hardware and the device that takes it
   Narrowed narrowed_;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that may not, or may only, be in one container together: what is left to choose from.
-// Pure; any thread.
+// Narrows a choice to devices that may be in one container together. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -12,15 +11,15 @@
 
 namespace tessera {
 
-// Ids that can be had together.
+// Ids that one container may have together.
 struct Narrowed {
-  std::vector<std::string> included;   // those given, then those of bundles that are taken whole
-  std::vector<std::string> available;  // of the rest, those that go alone and exclude nothing
+  std::vector<std::string> included;   // the given ones, then ids of bundles that are taken whole
+  std::vector<std::string> available;  // of the rest, ids that need and exclude no other device
 };
 
-// What a request of `size` ids may choose from: bundles of which something is included are
-// completed, then further ones are taken as long as they fit; of devices that exclude each other
-// those stay that take the least. Nothing where all devices go alone and exclude none.
+// The candidates for a request of `size` ids. Bundles with an included device are completed, then
+// further bundles are taken while they fit. Of devices that exclude each other, the ones that take
+// the least hardware stay. Nothing if no device needs or excludes another one.
 std::optional<Narrowed> Narrow(const Offer& offer, std::span<const std::string> available,
                                std::span<const std::string> included, size_t size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is preferred of devices that go together or exclude each other.
+// Preferred allocations of devices that go together or exclude each other.
 #include "choose/narrow.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class NarrowTest : public testing::Test {
     device.traits = std::move(traits);
     inventory_.devices.push_back(std::move(device));
   }
-  // Out of these, or of all.
+  // Chooses from `available`, or from all if it is empty.
   Ids Chosen(int size, const Ids& must_include = {}, Ids available = {}) {
     const Offer offer = Divide(kCard, {policy_}, inventory_, kCard,
                                [](const Device&) -> std::optional<Error> { return std::nullopt; });

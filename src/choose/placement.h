@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where shares of divided devices go. Plain data.
+// The order in which divided devices fill up. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 namespace tessera {
 
 enum class Placement : uint8_t {
-  kSpread,  // the device with the fewest shares taken first: the load is balanced
-  kPack,    // the device with the most shares taken first: whole devices stay free
+  kSpread,  // the device with the fewest taken shares first: balances the load
+  kPack,    // the device with the most taken shares first: whole devices stay free
 };
 
 }  // namespace tessera

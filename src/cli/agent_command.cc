@@ -22,7 +22,7 @@ int Serve(const Arguments& arguments) {
                    }});
 }
 
-// `tessera agent`, or one that names its file.
+// Whether the words are only `tessera agent`, perhaps with a file.
 bool NamesAtMostAFile(const std::vector<std::string>& words) {
   if (words.size() == 2) return words[1].starts_with("--config=");
   return words.size() == 1 ||

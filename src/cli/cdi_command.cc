@@ -23,7 +23,7 @@
 namespace tessera::cli {
 namespace {
 
-// What is said of a resource that has a CDI strategy and no document of the agent's.
+// The line of a resource with a CDI strategy and no document of the agent's.
 std::string WithoutDocument(const json::Object& resource) {
   const std::string name = TextIn(resource, "resource");
   const std::string kind = TextIn(resource, "kind");
@@ -100,7 +100,7 @@ int ListDevices(const Arguments& arguments) {
   return Print(text.empty() ? "no CDI document names a device\n" : text);
 }
 
-// As the agent says, or where none answers the default configuration.
+// From the agent, or from the default configuration if no agent answers.
 std::vector<HostTree> TreesOf(const Arguments& arguments) {
   std::vector<HostTree> trees;
   const auto answer = AskAgent(arguments, {.path = "/cdi", .query = {}, .body = ""});

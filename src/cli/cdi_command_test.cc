@@ -23,7 +23,7 @@ class CdiCommandTest : public testing::Test {
     ASSERT_TRUE(os::MakeDirectories(node_.directory() + "/etc/containerd"));
     ASSERT_TRUE(os::ReplaceFile(node_.directory() + "/etc/containerd/config.toml", text));
   }
-  // `tessera cdi generate` for one resource of GPUs whose strategies nobody chose.
+  // Runs `tessera cdi generate` for one resource of GPUs without configured strategies.
   void Generate() {
     const std::string file = directory_ + "/tessera.yaml";
     ASSERT_TRUE(os::ReplaceFile(

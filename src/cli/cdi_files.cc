@@ -91,7 +91,7 @@ class Check {
     const std::string& wanted = node.OnHost();
     const HostFiles::Found found = host_.StateOf(wanted);
     if (found.state == HostFiles::State::kUnseen) return CheckThere(path, of, wanted);
-    // A link that leads nowhere is one all the same.
+    // A link whose target is missing still counts as there.
     const auto info = os::Inspect(found.path.empty() ? wanted : found.path);
     if (!info) return CheckThere(path, of, wanted);
     const bool is_device = info->type == Type::kCharDevice || info->type == Type::kBlockDevice;

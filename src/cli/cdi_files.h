@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CDI documents of a node, whoever wrote them, as runtimes find them: `tessera cdi list` and
-// `check`. One thread.
+// A node's CDI documents of all parties, as runtimes find them, for `tessera cdi list` and `check`.
+// One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,23 +17,23 @@ namespace tessera::cli {
 
 struct CdiDocumentFile {
   std::string path;
-  size_t rank = 0;  // of its directory: of two documents with one device that of the higher counts
+  size_t rank = 0;  // of its directory; the document of the highest rank with a device counts
   Result<cdi::Document> document;
 };
 
-// Those in these directories, of which later ones rank higher.
+// Reads the documents in these directories. Later ones rank higher.
 std::vector<CdiDocumentFile> ReadCdiFiles(const std::vector<std::string>& directories);
 
-// A line for each device: its whole name, the document, and whether that is the agent's.
+// A line for each device: its full name, its document, and whether that is the agent's.
 std::string CdiListText(const std::vector<CdiDocumentFile>& files);
 
 struct CdiFindings {
-  // What keeps a runtime from injecting what the documents name, and who could change them, a
-  // sentence each.
+  // Why runtimes would not inject a document's devices, and which other users could change a
+  // document; a sentence each.
   std::vector<Error> errors{};
-  std::set<std::string> unseen{};  // paths that they name and that cannot be looked at from here
+  std::set<std::string> unseen{};  // paths in documents that this process cannot see
 };
-// `root`: who alone may own them.
+// `root`: the only user who may own them.
 CdiFindings CheckCdiFiles(const std::vector<CdiDocumentFile>& files, const HostFiles& host,
                           uid_t root = 0);
 

@@ -19,7 +19,7 @@ class CdiFilesTest : public testing::Test {
     ASSERT_TRUE(os::ReplaceFile(whole, text, 0644));
   }
   std::vector<CdiDocumentFile> Read() { return ReadCdiFiles({dir_ + "/etc", dir_ + "/run"}); }
-  // What is wrong, a line each, without the directory.
+  // The errors, one a line, without the directory.
   std::string Wrong() {
     std::string text;
     for (const Error& error : CheckCdiFiles(Read(), HostFiles(), geteuid()).errors) {

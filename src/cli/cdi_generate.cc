@@ -49,7 +49,7 @@ Status Generate(const config::Config& config, const config::Resource& resource, 
   return {};
 }
 
-// One for each profile that there is now.
+// A family's resources, one for each profile that exists now.
 std::vector<config::Resource> MembersOf(const config::Config& config,
                                         const config::Resource& family, os::Loop& loop) {
   NoEvents events;

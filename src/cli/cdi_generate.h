@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CDI documents that an agent with this configuration would write now, made without one:
-// `tessera cdi generate`. One thread.
+// Makes the CDI documents that an agent with this configuration would write now, for `tessera cdi
+// generate`. One thread.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace tessera::cli {
 
-// In the order of their kinds; none where no resource uses CDI. Looks for the devices, which may
-// take some seconds; the first resource whose devices cannot be found is an error.
+// In the order of their kinds; empty: no resource uses CDI. The scan may take some seconds. The
+// first resource with a failed scan is an error.
 Result<std::vector<cdi::Document>> GenerateCdi(const config::Config& config);
 
 }  // namespace tessera::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every subcommand, one file each: NAME_command.cc; where what it does is long, NAME_tree.cc.
+// Every subcommand, in NAME_command.cc. The tree of a long one is in NAME_tree.cc.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace tessera::cli {
 
 Command AgentCommand();
-// Of it, what the words of a command line that begins with its name can mean: what else it takes is
-// not described, which would be a fifth of all that a daemon does until kubelet knows of it.
+// The agent's command with only the options that these words can use. To describe all options would
+// take a fifth of a daemon's time until kubelet knows it.
 Command AgentCommandFor(const std::vector<std::string>& words);
 Command NvidiaCommand();                                 // below agent
-Command NvidiaCommandWith(std::vector<Option> options);  // described by these alone
+Command NvidiaCommandWith(std::vector<Option> options);  // with only these options
 Command MpsCommand();
 Command NvidiaMpsCommand();  // below mps
-Command MovedDemoCommand();  // they say where they went
+Command MovedDemoCommand();  // these print their new place
 Command MovedKubeletCommand();
 Command MovedFaultCommand();
 Command DevicesCommand();

@@ -14,7 +14,7 @@
 namespace tessera::cli {
 namespace {
 
-// Prints what is wrong; false when the configuration cannot be used.
+// Prints the problems; false: the configuration cannot be used.
 bool Tell(const config::LoadResult& result, FILE* err) {
   for (const config::Problem& warning : result.warnings) {
     fmt::print(err, "warning: {}\n", warning.Text());
@@ -65,7 +65,7 @@ int ConfigConvert(const std::string& file, const std::string& node_file,
                   const std::map<std::string, std::string>& variables, Extent extent, FILE* out,
                   FILE* err) {
   config::hami::NodeConfigFile nodes(node_file);
-  // What an agent decides by the node's container runtime is written down as it best is.
+  // Chooses CDI where an agent would ask the node's container runtime.
   const config::LoadResult result = config::PreferCdi(
       config::hami::LoadEither(
           FullSchema(), {.file = config::Document::Read(file), .environment = variables}, nodes),

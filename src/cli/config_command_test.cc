@@ -13,7 +13,7 @@
 namespace tessera::cli {
 namespace {
 
-// What a command wrote to one of its streams.
+// The output of a command on one of its streams.
 class Stream {
  public:
   Stream() : file_(open_memstream(&text_, &size_)) {}

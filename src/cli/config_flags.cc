@@ -20,8 +20,8 @@ std::string Placeholder(const config::Key& key) {
   return text;
 }
 
-// "The version of `this`." -> "the version of this", as the other flags are described; what begins
-// with an abbreviation stays.
+// "The version of `this`." -> "the version of this", as other flags are described. An abbreviation
+// at the start stays.
 std::string Described(std::string_view text) {
   std::string doc(text);
   std::erase(doc, '`');
@@ -67,7 +67,7 @@ std::map<std::string, std::string> ConfigFlagsIn(const Arguments& arguments) {
   std::map<std::string, std::string> flags;
   const bool any = std::ranges::any_of(arguments.values(),
                                        [](const auto& given) { return given.first != "config"; });
-  if (!any) return flags;  // mostly so, and a start is not to wait for a list of all keys
+  if (!any) return flags;  // the usual case; it spares a start the list of all keys
   for (const config::PathKey& entry : config::FlagKeys()) {
     std::string name = config::FlagName(entry.path);
     if (arguments.Has(name)) flags[name] = arguments.Get(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration's keys as flags: one for each that has a single value. Pure; any thread.
+// The configuration's keys as flags: one for each key with a single value. Pure; any thread.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace tessera::cli {
 
-// --config FILE and the flags of the keys. Neither defaults nor environment variables are filled in
-// by the parser: the configuration does that, and knows then where a value came from.
+// --config FILE and the keys' flags. The parser fills in no defaults and no variables. The
+// configuration does, as it records each value's source.
 std::vector<Option> ConfigFlags();
 Option ConfigFileFlag();  // the first of them
 

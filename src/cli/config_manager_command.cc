@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPath = "config-manager";
 
-// As Go reads them.
+// Parses a switch as Go does.
 std::optional<bool> ParseSwitch(std::string_view text) {
   for (const char* word : {"1", "t", "T", "true", "TRUE", "True"}) {
     if (text == word) return true;
@@ -41,7 +41,7 @@ int RunConfigManager(const Arguments& arguments) {
   const auto send = ParseSwitch(arguments.Get("send-signal"));
   if (!oneshot) return PrintMisuse(kPath, "--oneshot must be true or false");
   if (!send) return PrintMisuse(kPath, "--send-signal must be true or false");
-  // Where nobody is told, the chart leaves the number empty.
+  // Without a receiver the chart leaves the signal empty.
   const auto signal = *send ? ParseSignal(arguments.Get("signal")) : 0;
   if (!signal) return PrintMisuse(kPath, "--signal must be a signal's number, 1 to 64");
   auto fallbacks = config_manager::ParseFallbacks(arguments.Get("fallback-strategies"));

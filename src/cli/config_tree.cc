@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of `tessera config`; what its commands do is in config_command.cc.
+// The command line of `tessera config`. Its commands run in config_command.cc.
 #include <fmt/core.h>
 
 #include <map>

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration kPatience{10'000};
 
-// The transport's error in the words of somebody who wanted to ask the agent.
+// The transport's error, in words for a person who asks the agent.
 Error Explain(Error error) {
   if (error.reason == Reason::kNotFound || error.reason == Reason::kUnavailable) {
     return {Reason::kAgentAbsent, "no agent answers: " + error.message};

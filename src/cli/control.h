@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the agent of this node, over its control socket.
+// Asks this node's agent over its control socket.
 #pragma once
 
 #include <string>
@@ -14,14 +14,13 @@ namespace tessera::cli {
 // --control PATH, for every command that asks the agent.
 Option ControlOption();
 
-// One question to the agent; the document it answers with. kAgentAbsent when nobody answers on the
-// socket.
+// Sends one request; returns the answered document. kAgentAbsent: no agent answers on the socket.
 Result<json::Value> AskAgent(const Arguments& arguments, const http::Request& request);
 
-// One question to the agent; the text it answers with.
+// Sends one request; returns the answered text.
 Result<std::string> AskAgentForText(const Arguments& arguments, const std::string& path);
 
-// The same for an order, with an object as its body.
+// Sends an order with an object as its body; returns the answered document.
 Result<json::Value> TellAgent(const Arguments& arguments, const std::string& path,
                               const json::Object& body);
 

@@ -19,7 +19,7 @@ int ShowDevices(const Arguments& arguments) {
   return Print(DevicesText(*inventory, *ledger, detail, OutputView(wide)));
 }
 
-// The device as the agent understood it: its full name, where only an id was given.
+// The device's full name from the agent, as the person may have given only an id.
 std::string Understood(const json::Value& answer, const Arguments& arguments) {
   std::string device = TextIn(ObjectOf(answer), "device");
   return device.empty() ? arguments.Get("DEVICE") : device;

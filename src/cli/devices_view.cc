@@ -13,8 +13,8 @@
 namespace tessera::cli {
 namespace {
 
-// In one word. What takes a device out stands above its health: a person, or its absence. One that
-// was let go of is unverified, and why is more to the point.
+// The state in one word. An absence or a cordon counts before health. A released device is
+// unverified, but the release is the better word.
 std::string StateOf(const json::Object& device) {
   if (json::GetObject(device, "cordon") != nullptr) return "cordoned";
   std::string state = TextIn(device, "state");
@@ -41,7 +41,7 @@ std::string WhyOf(const json::Object& device) {
   return reason == StateOf(device) ? detail : reason + ": " + detail;
 }
 
-// A pod with several containers once, where these are not named.
+// A pod with several containers appears once, if containers are not named.
 std::string HoldersOf(const json::Object& device, Detail detail, const View& view) {
   constexpr size_t kLongestName = 40;
   std::vector<std::string> holders;
@@ -138,7 +138,7 @@ std::string DevicesWide(const json::Object& inventory, const View& view) {
   return rows.empty() ? "" : "\n" + Table(columns, rows, view);
 }
 
-// "64 devices: 1 cordoned, 62 healthy, 1 unhealthy", for lists that scroll.
+// "64 devices: 1 cordoned, 62 healthy, 1 unhealthy", for long lists.
 std::string Sum(const json::Object& inventory) {
   std::map<std::string, size_t> states;
   size_t all = 0;
@@ -151,7 +151,7 @@ std::string Sum(const json::Object& inventory) {
   return fmt::format("\n{}{}{}\n", Count(all, "device"), all > 0 ? ": " : "", Join(parts, ", "));
 }
 
-// What a person should know who takes the tables at their word.
+// Notes on the limits of the tables.
 std::string Notes(const json::Object& inventory, const json::Object& ledger, const View& view) {
   std::string out;
   auto note = [&](const std::string& text) { out += Note(Shortened(text, view), view); };

@@ -11,8 +11,8 @@ namespace tessera::cli {
 
 enum class Detail : bool { kUsual, kWide };
 
-// What GET /inventory and GET /ledger answered: the node, its resources, its devices, and what a
-// person should know besides. Members that are missing are shown as nothing.
+// The answers of GET /inventory and GET /ledger as text: the node, its resources and devices, and
+// notes. Missing members are shown empty.
 std::string DevicesText(const json::Value& inventory, const json::Value& ledger, Detail detail,
                         const View& view);
 

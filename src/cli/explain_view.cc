@@ -10,7 +10,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr size_t kNames = 14;         // the column of names, with its indent
-constexpr size_t kUsualColumns = 80;  // sentences are broken for reading even in a file
+constexpr size_t kUsualColumns = 80;  // also in a file, for reading
 
 std::string Line(std::string_view name, std::string_view text) {
   return fmt::format("  {:{}}{}\n", name, kNames - 2, text);

@@ -10,12 +10,11 @@
 
 namespace tessera::cli {
 
-// What GET /explain answered: for every candidate whether it is offered, as what, why, and what a
-// container would get with it.
+// The answer of GET /explain as text. For every candidate: whether and how it is offered, the
+// reason, and what a container would get.
 std::string ExplainText(const json::Value& answer, const View& view);
 
-// "  NAME        TEXT", the text broken at spaces to fit the view, each line below the first.
-// Nothing for an empty text.
+// "  NAME        TEXT", with the text broken at spaces to fit the view. Empty for an empty text.
 std::string Sentence(std::string_view name, std::string_view text, const View& view);
 
 }  // namespace tessera::cli

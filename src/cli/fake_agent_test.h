@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: an agent that answers as it is told, and remembers what it was asked.
+// For tests: an agent with a given answer, which records the requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace tessera::cli {
 
-// Serves what a test says on a control socket of its own, and runs commands against it.
+// Serves the test's answer on its own control socket, and runs commands against it.
 class FakeAgentTest : public testing::Test {
  protected:
   FakeAgentTest() : directory_(os::MakeTemporaryDirectory("/tmp/tessera-cli-").value()) {
@@ -32,7 +32,7 @@ class FakeAgentTest : public testing::Test {
 
   std::string Socket() const { return directory_ + "/agent.sock"; }
 
-  // Answers every request with `response`; what was asked is in `asked_` afterwards.
+  // Answers every request with `response`; the request is in `asked_` afterwards.
   void Serve(http::Response response) {
     auto handler = [this, response](const http::Request& request) {
       asked_ += request.method + " " + request.path + " ";
@@ -44,7 +44,7 @@ class FakeAgentTest : public testing::Test {
     thread_ = std::thread([this] { loop_.Run(); });
   }
 
-  // Runs a command; its exit code is in `code_`, what it wrote in `out_` and `err_`.
+  // Runs a command; its exit code is in `code_`, its output in `out_` and `err_`.
   void Run(const Command& command) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
@@ -58,7 +58,7 @@ class FakeAgentTest : public testing::Test {
   std::unique_ptr<http::Server> server_;
   std::thread thread_;
   Arguments arguments_;
-  std::string asked_;  // written on the loop's thread, before the answer that is waited for
+  std::string asked_;  // written on the loop's thread, before the awaited answer
   int code_ = -1;
   std::string out_;
   std::string err_;

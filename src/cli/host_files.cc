@@ -19,7 +19,7 @@ bool IsBelow(std::string_view path, std::string_view directory) {
 
 HostFiles HostFiles::Here(std::vector<HostTree> trees) {
   if (!os::RunsInPod()) return HostFiles(std::move(trees));
-  // Device nodes of a pod are those that its runtime gave it: which others there are it cannot see.
+  // A pod has only the device nodes that its runtime gave it; other nodes may exist.
   return HostFiles(std::move(trees), [](const std::string& path) {
     return !IsBelow(path, "/dev") && !os::OnSameMount(path, "/");
   });
@@ -36,7 +36,7 @@ HostFiles::Found HostFiles::StateOf(const std::string& path) const {
     const auto info = os::Inspect(place);
     const bool device = info && (info->type == os::FileInfo::Type::kCharDevice ||
                                  info->type == os::FileInfo::Type::kBlockDevice);
-    // What a link leads to is below the host's root, and not below ours.
+    // A link leads below the host's root, not below this process's.
     const bool there = info && (place != path || os::InspectTarget(place));
     const bool hosts = device || !is_hosts_ || is_hosts_(place);
     if (there && hosts) return {State::kThere, place};
@@ -45,7 +45,7 @@ HostFiles::Found HostFiles::StateOf(const std::string& path) const {
   return found;
 }
 
-// By the nearest directory above it that is here.
+// By the nearest existing directory above it.
 bool HostFiles::MayBeSeen(const std::string& path) const {
   if (!is_hosts_) return true;
   if (!path.starts_with('/')) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by their paths on the host, looked at from where this process is: on the host itself, or in
-// a pod, which has no more of the host than is mounted into it. One thread.
+// Looks at files by their paths on the host. This process may be on the host, or in a pod that has
+// only some mounts of it. One thread.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,19 @@ namespace tessera::cli {
 
 class HostFiles {
  public:
-  // Whether a path of this process is the host's: below a mount, in a pod.
+  // Whether a path of this process is the host's; in a pod, below a mount.
   using IsHosts = std::function<bool(const std::string& path)>;
 
-  // `trees`: directories of the host that are elsewhere here. `is_hosts`: empty where all is.
+  // `trees`: host directories that are at another path here. `is_hosts`: empty: all paths are.
   explicit HostFiles(std::vector<HostTree> trees = {}, IsHosts is_hosts = {})
       : trees_(std::move(trees)), is_hosts_(std::move(is_hosts)) {}
-  // As this process is placed.
+  // For this process: on the host or in a pod.
   static HostFiles Here(std::vector<HostTree> trees);
 
   enum class State : uint8_t { kThere, kMissing, kUnseen };
   struct Found {
     State state = State::kUnseen;
-    std::string path{};  // here, where it is there
+    std::string path{};  // in this process, if it is there
   };
   Found StateOf(const std::string& path) const;
 

@@ -42,7 +42,7 @@ TEST_F(HostFilesTest, WhatIsNotThereOfAMountIsMissing) {
   EXPECT_EQ(pod_.StateOf("/usr/lib/libnothing.so").state, State::kMissing);
 }
 
-// As somebody else's document may have it.
+// As another party's document may have it.
 TEST_F(HostFilesTest, ANameThatIsNoPathIsNotSeen) {
   EXPECT_EQ(pod_.StateOf("nvidia-ctk").state, State::kUnseen);
 }

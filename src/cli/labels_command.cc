@@ -16,7 +16,7 @@
 namespace tessera::cli {
 namespace {
 
-// Into the file, or to the standard output where that is empty.
+// Writes the labels to the file; empty: to standard output.
 int Tell(const config::LoadResult& loaded, const std::string& file) {
   if (!loaded.ok()) {
     PrintToError(config::Text(loaded.errors));
@@ -37,8 +37,8 @@ std::string FileIn(const Arguments& arguments) {
   return arguments.Has("output-file") ? arguments.Get("output-file") : "";
 }
 
-// As feature discovery is told it, by flag or variable; what a file of the plugin's says is for who
-// runs on.
+// The output file by flag or variable of feature discovery. A file in the plugin's configuration is
+// for the service that keeps running.
 std::string FileIn(const config::nvidia::Sources& sources) {
   const auto* option = config::nvidia::OptionOfFlag("output-file");
   const auto given = sources.line.given.find(option);

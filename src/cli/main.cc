@@ -17,7 +17,8 @@ namespace {
 struct Row {
   std::string_view name;
   Command (*make)();
-  Command (*make_for)(const std::vector<std::string>& words) = nullptr;  // null: all of it is made
+  Command (*make_for)(const std::vector<std::string>& words) =
+      nullptr;  // null: the whole command is made
 };
 constexpr Row kCommands[] = {
     {"agent", AgentCommand, AgentCommandFor},
@@ -39,8 +40,8 @@ constexpr Row kCommands[] = {
     {"completion", CompletionCommand},
     {"man", ManCommand},
 };
-// Under the name of one of NVIDIA's programs it takes that one's place: what starts and signals
-// that one need not know.
+// A name of one of NVIDIA's programs. Under it this program replaces that one, and callers need not
+// change.
 struct Alias {
   std::string_view name;
   std::vector<std::string> words;
@@ -50,7 +51,7 @@ std::vector<Alias> Aliases() {
           {"config-manager", {"config-manager"}},
           {"mps-control-daemon", {"mps", "nvidia"}}};
 }
-// The one subcommand of NVIDIA's MPS daemon.
+// The only subcommand of NVIDIA's MPS daemon.
 constexpr std::string_view kMountShm = "mount-shm";
 
 // The program without its commands.
@@ -67,7 +68,7 @@ Command Alone() {
   };
 }
 
-// The daemon's start is not to wait for descriptions that nobody reads.
+// Spares the daemon's start the descriptions that only --help needs.
 Command ProgramFor(const std::vector<std::string>& words) {
   const auto named =
       words.empty() ? std::end(kCommands) : std::ranges::find(kCommands, words.front(), &Row::name);

@@ -9,7 +9,7 @@ namespace tessera::cli {
 // The whole command tree.
 Command Program();
 
-// Runs what the command line says; the program's exit code.
+// Runs the command line; returns the program's exit code.
 int Main(int argc, char** argv);
 
 }  // namespace tessera::cli

@@ -66,7 +66,7 @@ TEST_F(ProgramTest, HelpFitsIntoEightyColumns) {
   }
 }
 
-// What a daemon's start does not describe is described whenever it may be meant.
+// A daemon's start leaves out options, but never one that its words may mean.
 TEST_F(ProgramTest, AShortCommandOfTheAgentMeansWhatItMeansInTheWholeTree) {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {"agent"},

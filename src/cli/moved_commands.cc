@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a program of its own by now.
+// Commands that are programs of their own now.
 #include <fmt/format.h>
 
 #include "cli/command/output.h"

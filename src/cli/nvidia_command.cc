@@ -35,7 +35,7 @@ int ServeNvidia(const Arguments& arguments) {
   agent::RunAgent(OptionsOf(std::move(words)));
 }
 
-// NVIDIA's MPS daemon is not told where its files are on the host, and need not know.
+// NVIDIA's MPS daemon gets no path on the host, and needs none.
 int KeepMps(const Arguments& arguments) {
   NvidiaWords words = ReadNvidiaWords(arguments, "mps nvidia", NvidiaMpsCommand);
   if (words.exit_code) return *words.exit_code;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a command's `nvidia`: the command line of NVIDIA's device plugin, beside its
-// environment and Tessera's own flags. One thread.
+// The words after a command's `nvidia`: the command line of NVIDIA's device plugin. Its environment
+// and Tessera's own flags count too. One thread.
 #pragma once
 
 #include <optional>
@@ -15,18 +15,18 @@ namespace tessera::cli {
 // The plugin's flags, for --help.
 std::vector<Option> NvidiaOptions();
 
-// Where HAMi's file about single nodes is, below the prefix that the sources have for trying out.
+// The path of HAMi's file about single nodes, below the sources' prefix for trials.
 std::string NodeConfigFileOf(const config::nvidia::Sources& sources);
 
 struct NvidiaWords {
   config::nvidia::Sources sources{};  // without the file
-  std::string file{};                 // of the plugin's configuration; empty: none
-  std::optional<int> exit_code{};  // there is nothing more to be done: help was printed, or errors
+  std::string file{};                 // of the configuration of the plugin; empty: none
+  std::optional<int> exit_code{};     // set: the command ends, after --help or errors
 };
-// `path` is the command's, "agent nvidia"; what `command` makes is described by --help.
+// `path`: the command's, "agent nvidia". `command`: its description for --help.
 NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
                             Command (*command)());
-// What the words come to now, with the files as they are: for commands that read them once.
+// Loads the configuration from the present files, for commands that read them once.
 config::LoadResult LoadOnce(NvidiaWords words);
 
 }  // namespace tessera::cli

@@ -32,13 +32,13 @@ std::string_view StateText(std::string_view state) {
   return state;
 }
 
-// Whoever makes a pod writes what he likes there: nothing of it may steer a terminal.
+// A pod's author chooses this text, so it must not control the terminal.
 std::string PlainText(const std::string& text) {
   constexpr size_t kLongest = 400;
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
   if (std::ranges::all_of(text, is_plain)) return Elide(text, kLongest);
   std::string quoted = Quote(text);
-  // Beyond ASCII there are control characters as well.
+  // There are control characters beyond ASCII too.
   std::ranges::replace_if(quoted, [&](char c) { return !is_plain(c); }, '?');
   return Elide(quoted, kLongest);
 }
@@ -126,7 +126,7 @@ std::string AnnotationLines(const json::Object& page) {
   return out;
 }
 
-// Of which it is not known which container, or which pod, they were.
+// Refusals without a known container or pod.
 std::string PerhapsLines(const json::Object& page, const View& view) {
   std::string out;
   for (const json::Object* refusal : ObjectsIn(page, "refusals")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent knows of a pod, as text for people. Pure; any thread.
+// The agent's answer about a pod, as text for people. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace tessera::cli {
 
-// Whether the word is NAMESPACE/NAME: a device's name has a domain in front, and so a dot.
+// Whether the word is NAMESPACE/NAME. A device's name starts with a domain, which has a dot.
 bool IsPodName(std::string_view word);
 
-// What GET /explain?pod=NAMESPACE/NAME answered.
+// The answer of GET /explain?pod=NAMESPACE/NAME.
 std::string PodText(const json::Value& answer, const View& view);
 
 }  // namespace tessera::cli

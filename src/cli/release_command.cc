@@ -12,11 +12,11 @@
 namespace tessera::cli {
 namespace {
 
-// A wait for events ends within five seconds, any other call sooner, unless it hangs.
+// A wait for events ends within five seconds, other calls sooner, unless they hang.
 constexpr Duration kReleaseLimit{10'000};
 constexpr Duration kBetweenLooks{100};
 
-// What is still open when the time is over is closed later, by itself.
+// Libraries still open at the limit are closed later, without the command.
 Result<json::Value> AwaitClosed(const Arguments& arguments, json::Value page) {
   const Steady limit = SystemClock().Now() + kReleaseLimit;
   while (!ListIn(ObjectOf(page), "heldBy").empty() && SystemClock().Now() < limit) {

@@ -18,7 +18,7 @@ int64_t NumberIn(const json::Object& object, std::string_view key) {
   return json::GetInt(object, key).value_or(0);
 }
 
-// How much there is, and how much was granted; what nobody counts is left out.
+// The amounts of a device, and the granted part; null: not counted.
 struct Room {
   int64_t memory = 0;
   std::optional<int64_t> memory_granted{};
@@ -34,8 +34,7 @@ size_t SharesHeld(const json::Object& device) {
   return ids.size();
 }
 
-// Of a device that is handed out whole, whoever holds it has all of it; of one whose shares take
-// turns, nobody counts memory.
+// The holder of a whole device has all of it. Memory of time-sliced shares is not counted.
 Room RoomOf(const json::Object& device) {
   if (const json::Object* vgpu = json::GetObject(device, "vgpu")) {
     return {.memory = NumberIn(*vgpu, "memoryBytes"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what the programs say into build/texts, for tools that measure prose.
+// Writes the programs' texts into build/texts, for tools that measure prose.
 #include <gtest/gtest.h>
 
 #include <string>

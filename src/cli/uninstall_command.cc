@@ -16,7 +16,7 @@
 namespace tessera::cli {
 namespace {
 
-// Whether what containers have by grants may go.
+// Whether files that containers have by grants may be removed.
 bool MayRemoveGrants(const config::Config& config) {
   const auto containers = agent::ContainersWithGrants(config);
   if (!containers) {

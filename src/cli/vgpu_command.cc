@@ -18,9 +18,9 @@ namespace tessera::cli {
 namespace {
 
 constexpr Duration kMostMeasured{60'000};
-constexpr const char* kUsualDirectory = "/usr/local/vgpu";  // HAMi's, where no resource says one
+constexpr const char* kUsualDirectory = "/usr/local/vgpu";  // HAMi's, if no resource has one
 
-// That is asked for, or that the resources' libraries have.
+// The directories of the option, or of the resources' libraries.
 std::set<std::string> DirectoriesOf(const Arguments& arguments, const config::Config& config) {
   if (arguments.Has("directory")) return {arguments.Get("directory")};
   std::set<std::string> directories;
@@ -59,7 +59,7 @@ int ShowVgpus(const Arguments& arguments) {
                             .measured = *measured};
   auto containers = ListVgpus(sources);
   if (!containers) return PrintFailure(containers.error());
-  // Names are nice to have: it is of use without an agent.
+  // Names are optional: the command is useful without an agent.
   if (!containers->empty()) {
     const auto ledger = AskAgent(arguments, {.path = "/ledger", .query = {}, .body = ""});
     if (ledger) CompareWith(*ledger, *containers);

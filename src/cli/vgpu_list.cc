@@ -22,14 +22,14 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-// A container whose file is open while it is measured.
+// A container with its open file during the measurement.
 struct Watched {
   VgpuContainer container;
   std::shared_ptr<const region::File> file{};
   steady_clock::time_point read_at{};
 };
 
-// A container can keep its directory from being read.
+// A container can block reads of its directory.
 constexpr Duration kFileLimit{2'000};
 
 template <class T>
@@ -44,7 +44,7 @@ std::string ParentOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-// Kubelet is asked who holds what once a minute at least.
+// The agent asks kubelet for the holders at least once a minute.
 bool IsFresh(const std::string& directory) {
   constexpr Duration kFresh{120'000};
   const auto info = os::Inspect(directory);
@@ -72,9 +72,9 @@ class Listing {
  private:
   using Grants = std::vector<std::pair<std::string, BindingRecordPtr>>;  // by name
 
-  // One that cannot be read costs no other.
+  // A record that cannot be read does not hide the others.
   Status ReadGrants() {
-    // What may not be seen is not nothing.
+    // A directory that may not be read is an error, not an empty list.
     const auto there = os::Inspect(sources_.state_dir + "/grants");
     if (!there && there.error().reason != Reason::kNotFound) return Fail(there.error());
     if (!store_.any()) return {};
@@ -89,7 +89,7 @@ class Listing {
     return {};
   }
 
-  // Of HAMi's own, too, and of grants whose record is gone.
+  // Finds also HAMi's own directories, and those of grants without a record.
   Status FindDirectories() {
     for (const std::string& directory : sources_.directories) {
       const std::string containers = directory + "/containers";
@@ -97,7 +97,8 @@ class Listing {
       if (!names && names.error().reason == Reason::kNotFound) continue;
       if (!names) return Fail(names.error());
       for (const std::string& name : *names) {
-        if (name.starts_with('.')) continue;  // the agent's own, as what ended containers left
+        if (name.starts_with('.'))
+          continue;  // the agent's own, such as leftovers of ended containers
         directories_.try_emplace(containers + "/" + name);
       }
     }
@@ -107,7 +108,7 @@ class Listing {
   void Add(const std::string& path, const Grants& grants) {
     if (grants.empty()) {
       VgpuContainer container{.container = std::string(FileName(path)), .file = path};
-      // As HAMi names them.
+      // HAMi's form: POD_CONTAINER.
       const size_t bar = container.container.find('_');
       if (bar != std::string::npos) {
         container.pod = container.container.substr(0, bar);
@@ -178,14 +179,15 @@ class Listing {
     container.got.assign(container.region.devices.size(), std::nullopt);
     container.alive.clear();
     for (region::Process& process : container.region.processes) {
-      // HAMi-core's processes hold no locks.
+      // HAMi-core's processes hold no locks, so their life is unknown.
       const bool known = container.region.maker == region::Maker::kTessera;
       container.alive.push_back(known ? watched.file->IsAlive(process.slot) : std::nullopt);
       if (process.ended && container.alive.back() == false) Forget(process, container);
     }
   }
 
-  // It ended well: nobody of the container may ever come to give back what it held.
+  // The process ended in order, but perhaps no other process of the container will return its
+  // memory in the region.
   static void Forget(region::Process& process, VgpuContainer& container) {
     for (const region::ProcessUsage& held : process.held) {
       uint64_t& used = container.region.devices[held.device].used;

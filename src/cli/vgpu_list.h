@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The containers of this node that have virtual GPUs: by the agent's records of its grants, and by
-// the directories that the limiting library's files are in, HAMi's included. One thread; waits as
-// long as is measured.
+// Lists this node's containers with virtual GPUs. Sources are the agent's records of grants, and
+// the directories of the limiter's files, HAMi's included. One thread; blocks for the time of the
+// measurement.
 #pragma once
 
 #include <functional>
@@ -19,20 +19,20 @@
 namespace tessera::cli {
 
 struct VgpuContainer {
-  std::string pod_name{};  // NAMESPACE/NAME; empty: no agent says it
-  std::string pod{};       // its UID, or NAMESPACE/NAME where only that is known; empty: unknown
+  std::string pod_name{};  // NAMESPACE/NAME; empty: the agent did not name it
+  std::string pod{};       // its UID, or NAMESPACE/NAME if only that is known; empty: unknown
   std::string container{};
-  std::string grant{};             // empty: it is no grant of an agent of ours
-  std::string resource{};          // likewise
-  std::vector<std::string> ids{};  // its shares by its record; empty: nobody says them
+  std::string grant{};             // empty: not a grant of our agent
+  std::string resource{};          // empty: not a grant of our agent
+  std::vector<std::string> ids{};  // its shares by its record; empty: unknown
   std::vector<Fraction> parts{};   // by its record
-  std::string file{};              // its region on the host, or where one would be
-  bool fresh = false;              // its directory is so new that nobody need have told of it
-  bool ended = false;              // the agent says that kubelet has it no more
-  // Why nothing is known of what it does; then there is no region.
+  std::string file{};              // the path of its region on the host, existing or not
+  bool fresh = false;              // its directory is so new that kubelet may not have reported it
+  bool ended = false;              // by the agent, kubelet no longer has it
+  // Why its state is unknown; then there is no region.
   std::optional<Error> problem{};
   region::Region region{};
-  // Percent of each device's time that it got, and whether each process lives, as far as is known.
+  // Percent of each device's time that it got, and whether each process lives, if known.
   std::vector<std::optional<double>> got{};
   std::vector<std::optional<bool>> alive{};
 };
@@ -41,13 +41,14 @@ void Sleep(Duration span);
 
 struct VgpuSources {
   os::Root root;
-  std::set<std::string> directories;  // of the library's files, as the configuration has them
+  std::set<std::string> directories;  // of the limiter's files, by the configuration
   std::string state_dir;
-  Duration measured{2'000};  // for so long; 0: what containers get is not measured
-  std::function<void(Duration)> wait = Sleep;  // what a test puts in its place charges meanwhile
+  Duration measured{2'000};  // duration of the measurement; 0: none
+  std::function<void(Duration)> wait =
+      Sleep;  // a test's replacement charges time instead of a sleep
 };
 
-// By pod and container.
+// In the order of pods and containers.
 Result<std::vector<VgpuContainer>> ListVgpus(const VgpuSources& sources);
 
 }  // namespace tessera::cli

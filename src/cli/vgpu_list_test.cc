@@ -118,7 +118,7 @@ TEST_F(VgpuListTest, OneThatIsBrokenCostsNoOther) {
                    "has the limiting library"}));
 }
 
-// Who removes a file waits for who writes it, and keeps the directory meanwhile.
+// A process that removes a file waits for its writer, and holds the directory's lock until then.
 TEST_F(VgpuListTest, AContainerThatKeepsItsDirectoryFromBeingReadCostsNoOther) {
   const std::string file = Path("/vgpu/containers/uid-1_app/5f.cache");
   Write("/vgpu/containers/uid-1_app/5f.cache", region_.HamiBytes());

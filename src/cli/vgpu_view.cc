@@ -27,7 +27,7 @@ const Fraction* PartOf(const VgpuContainer& container, std::string_view uuid) {
   return found == container.parts.end() ? nullptr : &*found;
 }
 
-// Our own library goes by the grant, whatever the region says; HAMi-core by the region.
+// Our library limits by the grant, whatever the region says; HAMi-core limits by the region.
 bool GoesByGrant(const VgpuContainer& container) {
   return container.region.maker == region::Maker::kTessera;
 }
@@ -62,7 +62,7 @@ std::string_view StateOf(const std::optional<bool>& alive) {
   return *alive ? "runs" : "gone";
 }
 
-// It ended in an orderly way, and its slot waits for the next one.
+// The process ended in order, and its slot is free for the next one.
 bool IsOver(const VgpuContainer& container, size_t process) {
   return container.alive[process] == false && container.region.processes[process].held.empty();
 }
@@ -71,7 +71,7 @@ std::string DeviceTable(std::span<const VgpuContainer> containers, const View& v
   std::vector<std::vector<Cell>> rows;
   for (const VgpuContainer& container : containers) {
     const std::string name = ShownName(container, view);
-    // What is known of it without its region.
+    // Without a region only the grant is known.
     for (const Fraction& part : container.parts) {
       if (!container.problem) break;
       rows.push_back({{name},
@@ -201,7 +201,7 @@ std::vector<std::string> NotesOf(const VgpuContainer& container) {
   return notes;
 }
 
-// Each once, with the containers that it is about.
+// Each note once, with its containers.
 std::string NoteLines(std::span<const VgpuContainer> containers, const View& view) {
   constexpr size_t kNamed = 3;
   constexpr size_t kLongestName = 50;
@@ -225,7 +225,7 @@ std::string NoteLines(std::span<const VgpuContainer> containers, const View& vie
   return lines;
 }
 
-// Who holds what, as the agent's ledger has it.
+// The holders by the agent's ledger.
 class Holders {
  public:
   explicit Holders(const json::Object& ledger)
@@ -233,7 +233,7 @@ class Holders {
     for (const json::Object* holding : ObjectsIn(ledger, "holdings")) {
       const std::string uid = TextIn(*holding, "uid");
       const std::string pod = TextIn(*holding, "pod");
-      if (uid.empty()) known_ = false;  // nobody says which pod that is
+      if (uid.empty()) known_ = false;  // a holder without a pod's UID
       if (!pod.empty()) names_[uid] = TextIn(*holding, "namespace").append("/").append(pod);
       held_.emplace(uid, TextIn(*holding, "container"));
     }
@@ -247,7 +247,7 @@ class Holders {
     return uid.empty() || known == names_.end() ? "" : known->second;
   }
 
-  // Kubelet has it no more. One that has just come may not have been told of yet.
+  // Whether kubelet no longer has it. A new container may not be reported yet.
   bool HasEnded(const VgpuContainer& container) const {
     const bool comes = std::ranges::any_of(
         container.ids, [&](const std::string& id) { return pending_.contains(id); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual GPUs as people and programs read them. Pure; any thread.
+// Virtual GPUs as text for people and as a document for programs. Pure; any thread.
 #pragma once
 
 #include <span>
@@ -11,11 +11,11 @@
 
 namespace tessera::cli {
 
-// Tables of devices and processes, and what a person should know who takes them at their word, each
-// note once. Containers that have ended are shown in a view of any width alone, and marked.
+// Tables of devices and processes, with notes on their limits, each once. Ended containers are
+// shown, marked, only in a view of any width.
 std::string VgpuText(std::span<const VgpuContainer> containers, const View& view);
 
-// Puts in what the agent's ledger knows: names of pods, and which containers kubelet has no more.
+// Adds the ledger's knowledge: names of pods, and containers that kubelet no longer has.
 void CompareWith(const json::Value& ledger, std::span<VgpuContainer> containers);
 
 // {"containers": [...]}.

@@ -12,7 +12,7 @@
 namespace tessera::config {
 namespace {
 
-// A value as text, with its key: all that a comparison needs.
+// A value as text, with its key, to compare.
 struct Leaf {
   std::string text;
   const Key* key = nullptr;
@@ -70,7 +70,7 @@ Leaves ResourceLeaves(const Shown& root, size_t index) {
   return LeavesOf(item, item.path.size() + 1);
 }
 
-// By name; of several families with one name the second is "NAME (2)".
+// Indices by name. The second of several families with one name is "NAME (2)".
 std::map<std::string, size_t> IndexByName(const Config& config) {
   std::map<std::string, size_t> index;
   std::map<std::string, int> seen;
@@ -82,7 +82,7 @@ std::map<std::string, size_t> IndexByName(const Config& config) {
   return index;
 }
 
-// The names of those that `others` does not have, in the order of the file.
+// The names that `others` lacks, in the order of the file.
 std::vector<std::string> Without(const std::map<std::string, size_t>& names,
                                  const std::map<std::string, size_t>& others) {
   std::map<size_t, std::string> missing;
@@ -105,7 +105,7 @@ Difference Compare(const Schema& schema, const Config& running, const Config& ne
   const std::map<std::string, size_t> now = IndexByName(next);
   difference.removed = Without(old, now);
   difference.added = Without(now, old);
-  std::map<size_t, ResourceChange> changed;  // in the order of the file
+  std::map<size_t, ResourceChange> changed;  // in order of the file
   for (const auto& [name, i] : now) {
     const auto found = old.find(name);
     if (found == old.end()) continue;
@@ -113,7 +113,7 @@ Difference Compare(const Schema& schema, const Config& running, const Config& ne
     changed[i] = {
         .name = name,
         .changes = CompareLeaves(ResourceLeaves(before, found->second), ResourceLeaves(after, i))};
-    // Nothing of its own: it has what the resources before it leave.
+    // Its own settings are the same, but earlier resources claim other devices.
     if (changed[i].changes.empty()) {
       changed[i].changes = {
           {.path = "earlier resources", .before = "as they were", .after = "others"}};

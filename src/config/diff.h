@@ -10,9 +10,9 @@
 
 namespace tessera::config {
 
-// One key whose value changed. What does not exist on one side is empty there.
+// One key with a changed value. A side that lacks the key is empty.
 struct Change {
-  std::string path{};  // "log.level"; below a resource without its part: "dummy.count"
+  std::string path{};  // "log.level"; in a resource relative to it: "dummy.count"
   std::string before{};
   std::string after{};
   Effect effect = Effect::kLive;
@@ -25,12 +25,12 @@ struct ResourceChange {
   bool operator==(const ResourceChange&) const = default;
 };
 
-// Resources are told apart by name, families of one name by their order as well.
+// Compares resources by name, and families with one name also by their order.
 struct Difference {
   std::vector<std::string> added{};
   std::vector<std::string> removed{};
   std::vector<ResourceChange> changed{};
-  std::vector<Change> settings{};  // of the agent as a whole
+  std::vector<Change> settings{};  // the agent's own
 
   bool Empty() const {
     return added.empty() && removed.empty() && changed.empty() && settings.empty();
@@ -39,7 +39,7 @@ struct Difference {
 
 Difference Compare(const Schema& schema, const Config& running, const Config& next);
 
-// `next` with every setting that needs a restart as it is in `running`: what a reload may apply.
+// `next` with the values of `running` for settings that need a restart: a reload may apply it.
 Config KeepUntilRestart(const Schema& schema, const Config& running, Config next);
 
 // The settings among `changes` that wait for a restart, one sentence each for the log: "state.dir

@@ -159,7 +159,7 @@ TEST(KeepUntilRestart, TakesWhatIsLiveAndKeepsTheRest) {
   EXPECT_EQ(KeepUntilRestart(FullSchema(), running, next), expected);
 }
 
-// What the agent reads once at its start.
+// The settings that the agent reads only at its start.
 TEST(KeepUntilRestart, CoversEverythingThatIsBoundAtTheStart) {
   std::vector<std::string> paths;
   for (const PathKey& key : FullSchema().keys()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts the table is put together from.
+// The parts of the schema's table.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace tessera::config {
 
-// Where the keys of the first level stand.
+// The place of the first level's keys.
 inline constexpr auto kTop = [](auto& config, const At&) -> auto& { return config; };
 
-// Everything but resources: the settings of the agent as a whole.
+// The settings of the agent as a whole: every key but `resources`.
 std::vector<Key> AgentKeys();
 // `kinds` outlives it.
 Key ResourcesKey(const Kinds& kinds);

@@ -340,7 +340,7 @@ std::vector<Key> LabelsKeys() {
   return keys;
 }
 
-// The sections for the agent's own places.
+// The sections with the agent's directories and sockets.
 std::vector<Key> PlaceKeys() {
   return {
       Section("state", "What the agent keeps across restarts.",

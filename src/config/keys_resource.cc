@@ -23,7 +23,7 @@ Choices<Division> Divisions() {
   return choices;
 }
 
-// A word that people expect beside these, and what is to be written instead.
+// The advice for a word that people expect among these values.
 std::optional<Misfit> CheckDivision(std::string_view text) {
   if (text == "mig") {
     return Misfit{Reason::kConfigBadValue,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kOwnPrefix = "TESSERA_";
 
-// Stores a text that came from outside the file.
+// Stores a text from outside the file.
 void SetOutside(const Schema& schema, const PathKey& key, const std::string& text,
                 const std::string& origin, Config& config, Findings& findings) {
   const Parsed<Value> value = schema.ParseValue(*key.key, text);
@@ -31,7 +31,7 @@ void SetOutside(const Schema& schema, const PathKey& key, const std::string& tex
 
 void ApplyEnvironment(const Schema& schema, const std::map<std::string, std::string>& environment,
                       Config& config, Findings& findings) {
-  if (environment.empty()) return;  // mostly so, and a start is not to wait for nothing
+  if (environment.empty()) return;  // the usual case; it keeps a start short
   std::map<std::string, PathKey> keys;
   std::vector<std::string> names;
   for (const PathKey& key : FlagKeys()) {
@@ -42,11 +42,11 @@ void ApplyEnvironment(const Schema& schema, const std::map<std::string, std::str
   for (const auto& [name, text] : environment) {
     const std::string origin = "environment " + name;
     if (const auto found = keys.find(name); found != keys.end()) {
-      // Empty is as good as unset: manifests often cannot leave a variable out.
+      // Empty counts as unset, as manifests often cannot leave a variable out.
       if (!text.empty()) SetOutside(schema, found->second, text, origin, config, findings);
       continue;
     }
-    // Only likely typing errors: Kubernetes makes variables of a service's name by itself.
+    // Warns only of likely typing errors: Kubernetes makes variables from the names of services.
     if (!name.starts_with(kOwnPrefix)) continue;
     if (const auto closest = Closest(name.substr(kOwnPrefix.size()), names)) {
       findings.AddWarning({.reason = Reason::kConfigUnknownKey,
@@ -81,7 +81,7 @@ void ApplyFlags(const Schema& schema, const std::map<std::string, std::string>& 
   }
 }
 
-// What is the same whatever the file was.
+// The common end of all readings.
 void Finish(const std::map<std::string, std::string>& environment,
             const std::map<std::string, std::string>& flags, Findings& findings,
             LoadResult& result) {
@@ -95,7 +95,7 @@ void Finish(const std::map<std::string, std::string>& environment,
   result.sources = findings.Sources();
 }
 
-// The same where what the file set is known already, and from where.
+// Finish for settings that are known, with their sources.
 void FinishFrom(const std::map<std::string, std::string>& sources,
                 const std::map<std::string, std::string>& environment,
                 const std::map<std::string, std::string>& flags, LoadResult& result) {
@@ -170,7 +170,7 @@ LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
     return loaded;
   }
   suited.warnings = std::move(loaded.warnings);
-  // By CDI no pod names devices.
+  // With CDI no pod can name devices.
   std::erase_if(suited.warnings,
                 [](const Problem& warning) { return warning.reason == Reason::kConfigOpen; });
   return suited;
@@ -184,7 +184,7 @@ LoadResult LoadForeign(const Schema& schema, Foreign foreign,
   for (size_t i = 0; foreign.undecided && i < result.config.resources.size(); ++i) {
     result.undecided.push_back(i);
   }
-  // Rules of ours that are broken because of what is wrong there would only confuse.
+  // Errors of the foreign format may break our rules too; reports of these would only confuse.
   if (!foreign.errors.empty()) result.errors = std::move(foreign.errors);
   result.warnings.insert(result.warnings.begin(), foreign.warnings.begin(), foreign.warnings.end());
   return result;

@@ -17,7 +17,7 @@
 namespace tessera::config {
 namespace {
 
-// Comments begin here, unless a line is longer.
+// The column of comments, unless a line is longer.
 constexpr size_t kCommentColumn = 44;
 
 std::string Scalar(const Value& value) {
@@ -38,11 +38,11 @@ SourcesByPath SourcesOf(const LoadResult& result) {
   return sources;
 }
 
-// What is left out: values that are the default, whoever set them, or that nobody has set.
+// The values left out: all defaults, even if set, or only unset values.
 enum class LeftOut : bool { kDefault, kUnset };
 
-// Whether it is to be written for the configuration to be what it is. A default that depends on
-// something else is none that is known here.
+// Whether the configuration needs the value in the file. A default that depends on other keys is
+// unknown here.
 bool IsChanged(const Schema& schema, const Shown& shown, const SourcesByPath& sources,
                LeftOut left_out) {
   const Key& key = *shown.key;
@@ -52,8 +52,7 @@ bool IsChanged(const Schema& schema, const Shown& shown, const SourcesByPath& so
   return key.required || !same || (set && left_out == LeftOut::kUnset);
 }
 
-// Leaves out what is as it is anyway, sections as well that nothing is left of, but for those that
-// say what a resource is.
+// Leaves out unneeded values and empty sections. A section that chooses the resource's kind stays.
 void KeepChanged(const Schema& schema, Shown& section, const SourcesByPath& sources,
                  LeftOut left_out) {
   std::erase_if(section.children, [&](Shown& child) {
@@ -78,7 +77,7 @@ class YamlPrinter {
   std::string TakeText() { return std::move(out_); }
 
  private:
-  // `lead` stands before the key; what is below is two spaces further in.
+  // `lead` is the text before the key; its children are two spaces further in.
   void One(const Shown& shown, const std::string& lead) {
     const std::string_view name = shown.key->name;
     const std::string inner(lead.size() + 2, ' ');
@@ -132,8 +131,8 @@ std::string PrintYaml(const LoadResult& result) {
   return printer.TakeText();
 }
 
-// Some keys are wanted beside others, and some defaults depend on what nobody wrote down: what is
-// read as something else is printed with more.
+// Some keys require others, and some defaults depend on unset keys. So the text is read again, and
+// more is printed if the result differs.
 std::string PrintChangedYaml(const LoadResult& result) {
   for (const LeftOut left_out : {LeftOut::kDefault, LeftOut::kUnset}) {
     SourcesByPath sources = SourcesOf(result);

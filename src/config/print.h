@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration as it came out, for `tessera config print`. Pure.
+// Prints a configuration for `tessera config print`. Pure.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace tessera::config {
 
-// YAML that can be loaded again, with a comment on each line saying where the value came from.
+// YAML that can be loaded again. A comment on each line names the value's source.
 std::string PrintYaml(const LoadResult& result);
-// The same without what is as it is anyway: what is left amounts to the same configuration.
+// Only the values that differ from the defaults. Loaded again, it gives the same configuration.
 std::string PrintChangedYaml(const LoadResult& result);
-// One object: "config" with the values, "sources" with where each came from.
+// One object: "config" has the values, "sources" the source of each.
 std::string PrintJson(const LoadResult& result);
 
 }  // namespace tessera::config

@@ -39,7 +39,7 @@ std::string Wanted(const Key& key) {
   }
 }
 
-// The path of the only key of that name, for one written in the wrong place.
+// The path of the only key with that name, for a key in the wrong place.
 std::string Elsewhere(const Schema& schema, std::string_view name) {
   std::string only;
   for (const PathKey& key : schema.keys()) {
@@ -50,7 +50,7 @@ std::string Elsewhere(const Schema& schema, std::string_view name) {
   return only;
 }
 
-// Quotes make text of a number or a truth value.
+// Whether values of the type must have no quotes, which would make them text.
 bool IsPlain(Type type) {
   return type == Type::kBool || type == Type::kInt || type == Type::kDecimal;
 }
@@ -187,7 +187,7 @@ void Reader::Expand(const Key& key, const Node& node, const Place& parent) {
   findings_.SetInFile(path, node, node.IsSequence());
   if (!node.IsSequence()) return ReportKind(node, path, Wanted(key));
   const Key* section = &schema_.root();
-  // The section the key is in, found by its path: positions do not matter.
+  // Finds the key's section by its path, without positions in lists.
   for (const std::string& part : Split(parent.path, '.')) {
     section = section->Child(part.substr(0, part.find('[')));
   }
@@ -220,7 +220,7 @@ void Reader::ReportKind(const Node& node, const std::string& path, const std::st
 
 void Reader::ReportUnknown(const Key& section, const Node& name, const std::string& path) {
   std::string suggestion;
-  // Further ones are only counted, so that a file of nothing else costs little.
+  // Errors over the limit are only counted, so that a file of errors costs little.
   if (!findings_.IsFull()) {
     suggestion =
         Closest(name.scalar, section.ChildNames()).value_or(Elsewhere(schema_, name.scalar));

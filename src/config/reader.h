@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a file by the table and stores what it finds. One thread.
+// Reads a file by the schema and stores its values. One thread.
 #pragma once
 
 #include <string>
@@ -14,26 +14,26 @@ class Reader {
   Reader(const Schema& schema, Config& config, Findings& findings, const Document& document)
       : schema_(schema), config_(config), findings_(findings), document_(document) {}
 
-  // Everything in the file; what cannot be used is in the findings and leaves its default.
+  // Reads the whole file. A value that cannot be used is reported and keeps its default.
   void ReadAll();
 
  private:
-  // A section or list item: `at` is its place in the lists above, `depth` how many those are.
+  // A section or list item. `at` has its positions in the lists above, `depth` their number.
   struct Place {
     std::string path;
     At at{};
     size_t depth = 0;
   };
 
-  // False when the file is of another version, so that going on would only confuse.
+  // False: the file has another version, so further reading would only confuse.
   bool CheckVersion(const Node& root);
   void ReadSection(const Key& section, const Node& node, const Place& place);
   void ReadKey(const Key& key, const Node& node, const Place& parent);
   void ReadList(const Key& key, const Node& node, const Place& place);
-  // False, and reported, when there are more items than `list` may have.
+  // False, with a report: there are more items than `list` may have.
   bool Fits(const Key& list, const Node& node, const std::string& path);
   void ReadScalar(const Key& key, const Node& node, const Place& place);
-  // The long form of each item of a short one.
+  // Reads each item of a short form as its long form.
   void Expand(const Key& key, const Node& node, const Place& parent);
   void ExpandItem(const Key& section, std::string_view rest, const Node& item, Place place);
 

@@ -7,7 +7,7 @@
 namespace tessera::config {
 namespace {
 
-// Text without the line with the version in front.
+// A whole text, without a version line in front.
 std::string ToldOfWhole(const std::string& yaml) {
   return Text(Load(FullSchema(), {.file = Document::Parse("t.yaml", yaml)}).errors);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told about the format, made from the table. Pure.
+// The reference of the format, made from the schema. Pure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tessera::config {
 
-// The JSON Schema (draft 2020-12) of the file, for editors and checks elsewhere.
+// The JSON Schema (draft 2020-12) of the file, for editors and other checkers.
 std::string JsonSchema(const Schema& schema);
 
 // The tables of docs/reference/configuration.md.

@@ -20,7 +20,7 @@ bool Uses(const Resource& resource, Strategy strategy) {
   return std::find(all.begin(), all.end(), strategy) != all.end();
 }
 
-// The first of the paths that is set, to show the reader something he wrote.
+// The first of the paths that is set, so that a report points at the file's own text.
 std::string FirstSet(const Findings& findings, std::initializer_list<const char*> paths) {
   for (const char* path : paths) {
     if (findings.IsSet(path)) return path;
@@ -60,7 +60,7 @@ void CheckFamily(const Resource& resource, const Kind& kind, const std::string& 
   }
 }
 
-// Exactly one section must say what kind of devices the resource is made of.
+// A resource must have exactly one section with its kind of devices.
 void CheckKind(const Kinds& kinds, const Config& config, size_t index, Findings& findings) {
   const std::string path = ResourcePath(index);
   if (findings.IsBad(path)) return;
@@ -98,7 +98,7 @@ void CheckPolicy(const Resource& resource, const std::string& path, Findings& fi
   if (findings.IsBad(path + ".policy") || findings.IsBad(path + ".replicas")) return;
   const std::string_view policy = DivisionName(resource.policy.division);
   const bool divided = resource.policy.division != Division::kWhole;
-  // A virtual GPU has a size even where it is alone.
+  // A virtual GPU has a size even if it is the only one.
   const int least = resource.policy.division == Division::kVgpu ? 1 : 2;
   if (divided && !findings.IsSet(path + ".replicas")) {
     findings.Report(Reason::kConfigMissing, path + ".policy",
@@ -142,8 +142,8 @@ void CheckStrategies(const Resource& resource, const std::string& path, Findings
   }
 }
 
-// Reports, at the later one, every pair of resources that share what each must have for itself.
-// `value` gives that of a resource; empty: it has none.
+// Reports every pair of resources with an equal value that must be unique, at the later one.
+// `value` returns a resource's; empty: it has none.
 void CheckUnique(const Config& config, std::string_view key, std::string_view why,
                  const std::function<std::string(const Resource&)>& value,
                  const std::function<std::string(const Resource&)>& suggestion, Findings& findings,
@@ -155,7 +155,7 @@ void CheckUnique(const Config& config, std::string_view key, std::string_view wh
     const auto [entry, is_new] = first.emplace(text, i);
     if (is_new) continue;
     const Resource& other = config.resources[entry->second];
-    // What they have in common because they have one name is told of the name.
+    // Values that are equal because the names are equal are reported for the name.
     if (other.name == config.resources[i].name && key != "name") continue;
     if (may_share != nullptr && may_share(other, config.resources[i])) continue;
     const std::string whose = text == other.name ? "" : fmt::format(" ({})", Quoted(other.name));
@@ -188,7 +188,7 @@ void CheckAllUnique(const Config& config, Findings& findings) {
   CheckUnique(
       config, "name", "",
       [](const Resource& resource) {
-        // Several may share their names out among themselves: their kind says when.
+        // Several families may share a name; their kind has the rule.
         return IsFamily(resource.name) ? "" : resource.name;
       },
       nothing, findings);
@@ -203,13 +203,13 @@ void CheckAllUnique(const Config& config, Findings& findings) {
   CheckUnique(
       config, "cdi.kind", ": their devices would have the same names",
       [](const Resource& resource) {
-        // Another program's document has the devices of all resources.
+        // A document of another program has the devices of all resources.
         return resource.rendering.cdi_write ? resource.rendering.cdi_kind : "";
       },
       nothing, findings,
       [](const Resource& one, const Resource& other) {
         const Kind* kind = KindOf(one);
-        // One id is then one piece of hardware, so that a document can have it of either.
+        // An id is then one piece of hardware, so one document can have it for either resource.
         return kind != nullptr && kind == KindOf(other) && kind->ids_are_of_hardware &&
                one.cdi_dir == other.cdi_dir;
       });

@@ -149,7 +149,7 @@ TEST_P(RulesErrors, AreTold) {
 
 INSTANTIATE_TEST_SUITE_P(When, RulesErrors, testing::ValuesIn(kBrokenRules), NameOf);
 
-// What a kind is told whose devices are made ready around grants.
+// The errors for a kind that prepares devices around grants.
 std::string ToldOfPreparing(const Resource& resource, bool prepares = true) {
   Kind kind;
   kind.section.name = "fixture";

@@ -37,7 +37,7 @@ bool Leads(const Key& section, const Key& wanted) {
                              [&](const Key& key) { return &key == &wanted || Leads(key, wanted); });
 }
 
-// The default of `wanted`, which is below `section`, with every choice made so that it is reached.
+// The default of `wanted` below `section`. Makes the choices and list items on the path to it.
 Value DefaultBelow(const Key& section, const Key& wanted, Config& config) {
   for (const Key& key : section.children) {
     if (&key == &wanted) break;
@@ -67,7 +67,7 @@ Parsed<Value> ParsePath(const Key& key, std::string_view text) {
   return ParseText(key, text);
 }
 
-// A word that is none of the choices may have more to be said about it than their list.
+// A check may have better advice about a word than the list of choices.
 Parsed<Value> ParseChoice(const Key& key, std::string_view text) {
   if (key.check) {
     if (auto misfit = key.check(text)) return tl::unexpected(*std::move(misfit));
@@ -105,7 +105,7 @@ const std::vector<PathKey>& Schema::keys() const {
 }
 
 Parsed<Value> Schema::ParseValue(const Key& key, std::string_view text) const {
-  // An empty text stands for a default that is empty: "no path".
+  // An empty text stands for an empty default: "no path".
   const bool may_be_empty = !key.required && (key.type == Type::kPath || key.type == Type::kText);
   if (text.empty() && may_be_empty && DefaultText(key).empty()) return Value(std::string());
   if (ValidUtf8(text) != text) {

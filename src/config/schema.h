@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of every key of a configuration, by the kinds that its resources may be of.
-// Reading, suggestions for mistyped keys, flags, environment variables, `config print`, the JSON
-// schema and the reference in docs/reference/configuration.md are all derived from it. Immutable;
-// any thread.
+// The table of every key of a configuration, for the given kinds of resources. Derived from it:
+// reading, suggestions, flags, environment variables, `config print`, the JSON schema, and
+// docs/reference/configuration.md. Immutable; any thread.
 #pragma once
 
 #include <mutex>
@@ -33,27 +32,27 @@ class Schema {
   const Kinds& kinds() const { return kinds_; }
   // A section without a name.
   const Key& root() const { return root_; }
-  // Every key below the root, sections and lists as well, in the table's order.
+  // Every key below the root, also sections and lists, in the table's order.
   const std::vector<PathKey>& keys() const;
 
-  // The value that `text` stands for, or why it is none.
+  // The value of `text`, or why it is none.
   Parsed<Value> ParseValue(const Key& key, std::string_view text) const;
-  // The value of a key that is not set, as text: "5s", "" for none.
+  // The text of a default value: "5s", "" for none.
   std::string DefaultText(const Key& key) const;
 
  private:
   const Kinds& kinds_;
   const Key root_;
-  // Described when somebody first asks: a start reads its file without.
+  // Described at the first use, as a start does not need it to read its file.
   mutable std::once_flag described_;
   mutable std::vector<PathKey> keys_;
 };
 
-// The text that Schema::ParseValue reads as `value`. Items of a list are parted by ", ".
+// The text that Schema::ParseValue reads as `value`. Items of a list are separated by ", ".
 std::string ValueText(const Value& value);
 
-// Those of which flag and environment variable exist: single values outside lists, whatever kinds
-// there are.
+// The keys with a flag and an environment variable: single values outside lists, independent of the
+// kinds.
 const std::vector<PathKey>& FlagKeys();
 std::string FlagName(std::string_view path);  // "kubelet.socketPrefix" -> "kubelet-socket-prefix"
 std::string EnvironmentName(std::string_view path);  // -> "TESSERA_KUBELET_SOCKET_PREFIX"

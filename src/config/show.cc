@@ -6,7 +6,7 @@
 namespace tessera::config {
 namespace {
 
-// `depth` is how many lists the section is in.
+// `depth`: the number of lists around the section.
 void AddChildren(const Key& section, const Config& config, const At& at, size_t depth,
                  Shown& parent);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Config as a tree of its keys and values, for everything that goes through all of them:
-// printing, listing, comparing. Pure.
+// A Config as a tree of keys and values, for code that visits all of them: print, list, compare.
+// Pure.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@
 
 namespace tessera::config {
 
-// One key of the table with its value. The items of a list are sections whose key is the list's.
+// One key with its value. A list's items are sections with the list's key.
 struct Shown {
   const Key* key = nullptr;
   std::string path{};  // "resources[0].dummy.count"
   bool is_item = false;
-  Value value{};  // of a scalar
+  Value value{};  // a scalar has one
   std::vector<Shown> children{};
 };
 
-// The root. Kinds that a resource is not of, and short forms, are left out.
+// The root. It lacks the kinds that a resource does not have, and short forms.
 Shown Show(const Schema& schema, const Config& config);
 
 // Calls `visit` for every scalar below, in order.

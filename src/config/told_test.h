@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what a file amounts to, and what a person is told about a bad one, word for word.
+// For tests: the configuration from a good file, and the messages for a bad one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,26 +11,26 @@
 
 namespace tessera::config {
 
-// A file with these lines after the one with the version, which is the first.
+// Loads these lines after a first line with the version.
 inline LoadResult LoadLines(const std::string& yaml) {
   return Load(FullSchema(), {.file = Document::Parse("t.yaml", "version: tessera/v1\n" + yaml)});
 }
 
-// What a good file amounts to.
+// The configuration of a good file.
 inline Config Good(const std::string& yaml) {
   const LoadResult result = LoadLines(yaml);
   EXPECT_EQ(Text(result.errors), "");
   return result.config;
 }
 
-// Every error of a bad one.
+// Every error of a bad file.
 inline std::string Told(const std::string& yaml) {
   return Text(LoadLines(yaml).errors);
 }
 
-// One way to write a bad file.
+// One kind of bad file.
 struct BadInput {
-  const char* name;  // of the test: what is wrong
+  const char* name;  // the name of the test: its fault
   const char* yaml;  // as for Told
   const char* told;
 };

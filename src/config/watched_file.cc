@@ -15,9 +15,9 @@
 namespace tessera::config {
 namespace {
 
-// For directories that are not there yet.
+// For directories that do not exist yet.
 constexpr Duration kPoll = os::kRestingPoll;
-// A swap takes several steps, in the midst of which the file may be missing for a moment.
+// During a swap, which takes several steps, the file may be missing for a moment.
 constexpr Duration kSwap{500};
 
 std::string DirectoryOf(const std::string& file) {
@@ -41,7 +41,7 @@ LoadResult WatchedFile::Read() {
   further_texts_ = FurtherTexts();
   text_ = ReadText(file);
   had_file_ |= text_.has_value();
-  // A file that was there and is gone is no order to serve nothing.
+  // A missing file that was there before must not stop the agent's service.
   const bool may_be_absent = options_.may_be_absent && !had_file_;
   LoadResult loaded = options_.load(may_be_absent ? std::nullopt : std::optional(file));
   if (!loaded.ok() || !text_) return loaded;
@@ -72,7 +72,7 @@ void WatchedFile::Watch() {
   watch_->Watch(std::move(directories));
 }
 
-// For file systems without inotify, and for files behind links.
+// Needed for file systems without inotify, and for files behind links.
 void WatchedFile::PollAgain() {
   poll_ = loop_.After(os::UntilBeat(os::kRestingPoll), [this] {
     PollAgain();
@@ -80,7 +80,8 @@ void WatchedFile::PollAgain() {
   });
 }
 
-// Events of the directory concern other files too: only another text counts, or that there is none.
+// The watch reports other files of the directory too. So the texts are compared. A missing text
+// counts only after kSwap.
 void WatchedFile::Changed() {
   bool gone = false;
   const auto changed = [&gone](const Result<std::string>& text, const Result<std::string>& before) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration while a program runs: read anew when its file changes (the symbolic link swaps
-// of a ConfigMap included) and on SIGHUP. One thread: the loop's.
+// A program's configuration file. It is read again on SIGHUP and whenever it changes, also by a
+// ConfigMap's swap of symbolic links. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -16,27 +16,27 @@
 namespace tessera::config {
 
 struct FileOptions {
-  // The file of the configuration, read anew whenever it changes. Empty: there is none.
+  // The path of the configuration. Empty: there is no file.
   std::string file;
-  std::vector<std::string> further_files{};  // that count beside it; none need be there
-  bool may_be_absent = false;                // the program starts without it
-  // Reads the configuration, in whatever format, with everything that overrides it; the file is not
-  // named when it may be absent and has not been there. Called on the loop's thread.
+  std::vector<std::string> further_files{};  // files that count too; each may be missing
+  bool may_be_absent = false;                // the program also starts without it
+  // Reads the configuration in any format, with all that overrides it. `file` is null if it may be
+  // absent and was never there. Called on the loop's thread.
   std::function<LoadResult(const std::optional<std::string>& file)> load;
 };
 
 class WatchedFile {
  public:
-  // `loaded` gets every later reading that differs from the one before, good or bad.
+  // `loaded` gets every later reading, good or bad.
   WatchedFile(os::Loop& loop, FileOptions options, std::function<void(const LoadResult&)> loaded);
 
-  // The first reading; of a file that has been there before and is gone, an error, as where its
-  // format is another one: a file that an editor has just emptied reads as one.
+  // The first reading. A file that was there before and is gone is an error. So is a change of
+  // format, as a file that an editor has just emptied reads as another format.
   LoadResult Read();
-  // Begins to watch. Where no file is named there is only SIGHUP.
+  // Starts the watch. Without a file only SIGHUP counts.
   void Watch();
 
-  // Reads it anew: what it comes to on this node may be another.
+  // Reads the file again, as the result may depend on the node.
   void Reload();
 
  private:
@@ -48,10 +48,10 @@ class WatchedFile {
   os::Loop& loop_;
   const FileOptions options_;
   const std::function<void(const LoadResult&)> loaded_;
-  Result<std::string> text_ = std::string();          // as read the last time
-  std::vector<Result<std::string>> further_texts_{};  // likewise
+  Result<std::string> text_ = std::string();          // as last read
+  std::vector<Result<std::string>> further_texts_{};  // as last read
   bool had_file_ = false;
-  std::optional<std::string> format_;  // LoadResult::taken_for of the last good reading of it
+  std::optional<std::string> format_;  // LoadResult::taken_for of the last good reading
   std::unique_ptr<os::DirectoryWatch> watch_;
   os::Loop::Handle hangup_;
   os::Loop::Handle poll_;

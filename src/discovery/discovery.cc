@@ -35,13 +35,13 @@ void Discovery::Start() {
     log::LogError("backend did not start", started.error(), {{"resource", resource_}});
     start_error_ = started.error();
   }
-  // Threads that hang in another backend's calls are no loss to this one, and nobody waits for
-  // them.
+  // A new backend gets its own threads, so a former backend's hanging calls cannot block it. A
+  // worker destroys the former threads, so the loop does not wait for them.
   if (hardware_ != nullptr) workers_.Run([former = hardware_] {});
   hardware_ = std::make_shared<os::Workers>(kHardwareThreads);
   prober_ = std::make_unique<Prober>(loop_, *hardware_, backend_, parameters_,
                                      [this](const std::vector<Observation>& observations) {
-                                       // From before the release: nobody vouches for it now.
+                                       // Answers from before the release do not count during it.
                                        if (!released_) events_.ChecksEnded(observations);
                                      });
   if (release_order_) (void)LetGo();
@@ -90,7 +90,7 @@ bool Discovery::LetGo() {
   released_.reset();
   if (!backend_->Release()) return false;
   released_ = release_order_;
-  prober_->SetDevices({});  // until a scan after the release
+  prober_->SetDevices({});  // no checks until a scan after the release
   return true;
 }
 
@@ -100,7 +100,7 @@ void Discovery::Scanned(Result<Scanner::ScanResult> found) {
     cdi_ = found->cdi;
     scan_error_.reset();
   } else {
-    // What lasts is told once.
+    // A lasting error is logged once.
     const bool told = released_ || (scan_error_ && scan_error_->message == found.error().message);
     if (!told) {
       log::Warn("scan failed, the last device list stays", found.error(),

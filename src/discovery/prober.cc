@@ -7,10 +7,11 @@
 
 namespace tessera {
 
-// Shared by the loop and one worker.
+// One sweep, shared by the loop and one worker. They race for `current`: the worker may answer
+// while the loop gives up on it. The mutex makes each step whole, so exactly one of them decides.
 struct Prober::Sweep {
   Mutex mutex;
-  DeviceList devices;  // not changed once begun
+  DeviceList devices;  // not changed once the sweep has begun
   std::vector<Observation> results TESSERA_GUARDED_BY(mutex);
   size_t current TESSERA_GUARDED_BY(mutex) = 0;      // the device being checked
   Steady began TESSERA_GUARDED_BY(mutex){};          // when its check began; zero: not yet
@@ -47,7 +48,7 @@ void Prober::SweepSoon() {
   if (sweep_ == nullptr) next_.RingWithin(parameters_.interval);
 }
 
-// From the end of a sweep to the next. A rest lasts until the next beat, unless sweeps are so long
+// The pause between two sweeps. At rest it lasts until the next beat, unless sweeps take so long
 // that beats would be missed.
 Duration Prober::Pause() const {
   if (again_) return Duration(0);
@@ -84,7 +85,7 @@ void Prober::ContinueSweep(DeviceList devices) {
     watch_ = os::Loop::Handle();
     return next_.RingWithin(Pause());
   }
-  next_.Cancel();  // the sink may have asked for it; one sweep at a time
+  next_.Cancel();  // the sink may have scheduled it; only one sweep runs at a time
   sweep_ = std::make_shared<Sweep>();
   sweep_->devices = std::move(devices);
   {
@@ -104,10 +105,11 @@ void Prober::ContinueSweep(DeviceList devices) {
       Evidence evidence = backend->Check(sweep->devices[i]);
       const MutexLock lock(sweep->mutex);
       if (sweep->abandoned) {
-        // Late, but it answered: from the next sweep on it is asked again.
+        // The check ended after the loop gave up on it. The next sweep checks the device again.
         return returned(sweep->devices[i].key, evidence);
       }
-      // With the answer the next device's time begins: nobody can give up on one that has answered.
+      // The answer and the start of the next check are one step under the mutex. So the loop cannot
+      // give up on a device that has answered.
       sweep->results.push_back({sweep->devices[i].key, std::move(evidence)});
       sweep->current = i + 1;
       sweep->began = SystemClock().Now();
@@ -116,7 +118,7 @@ void Prober::ContinueSweep(DeviceList devices) {
   });
 }
 
-// Whether the device being checked has had its time; if so, the rest goes on without it.
+// If the current check has timed out, gives up on it and continues with the remaining devices.
 void Prober::Watch() {
   if (sweep_ == nullptr) return;
   std::vector<Observation> results;
@@ -124,7 +126,7 @@ void Prober::Watch() {
   {
     const MutexLock lock(sweep_->mutex);
     if (sweep_->began == Steady{}) return workers_.GoOn();
-    if (sweep_->results.size() == sweep_->devices.size()) return;  // Finished is on its way
+    if (sweep_->results.size() == sweep_->devices.size()) return;  // Finished has been posted
     if (SystemClock().Now() - sweep_->began < parameters_.timeout) return;
     sweep_->abandoned = true;
     const Device& stuck = sweep_->devices[sweep_->current];
@@ -158,7 +160,7 @@ void Prober::SweepEnded(const std::shared_ptr<Sweep>& sweep) {
 
 void Prober::CheckReturned(const DeviceKey& key, const Evidence& evidence) {
   hanging_.erase(key);
-  // A good answer that took too long is no good answer.
+  // A late good answer does not count as good.
   if (evidence.kind != EvidenceKind::kGood) sink_({{key, evidence}});
 }
 

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// Devices answer well, but for those told to hang until released.
+// Devices answer well, except those that hang until released.
 class FakeBackend : public Backend {
  public:
   Status Start(BackendEvents&) override { return {}; }
@@ -55,8 +55,8 @@ class ProberTest : public testing::Test {
  protected:
   ~ProberTest() override { backend_->LetGo(); }
 
-  // A check may take this long: for tests in which one hangs. On a machine with too much to do the
-  // others may then be too late as well, now and then.
+  // Shortens the timeout, for tests in which a check hangs. On an overloaded machine other checks
+  // may then be late too.
   void LimitChecks() { prober_.SetParameters({.interval = Duration(1), .timeout = Duration(50)}); }
   bool Saw(const std::string& id, EvidenceKind kind) {
     return std::ranges::find(seen_[id], kind) != seen_[id].end();
@@ -85,7 +85,7 @@ class ProberTest : public testing::Test {
   std::shared_ptr<FakeBackend> backend_ = std::make_shared<FakeBackend>();
   std::map<std::string, std::vector<EvidenceKind>> seen_;
   std::function<bool()> done_;
-  bool hasty_ = false;  // whoever hears wants to hear more soon
+  bool hasty_ = false;  // the sink asks for another sweep soon
   Prober prober_{loop_,
                  workers_,
                  backend_,

@@ -4,8 +4,8 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kInterval{60'000};  // hot-plug that made no event is found this late
-constexpr Duration kSettle{20};        // several hot-plug events make one scan
+constexpr Duration kInterval{60'000};  // the latest that a missed hot-plug event is found
+constexpr Duration kSettle{20};        // hot-plug events within it make one scan
 constexpr Duration kThreadRetry{1'000};
 
 Result<Scanner::ScanResult> ScanWith(Backend& backend) {
@@ -33,7 +33,7 @@ void Scanner::ScanSoon() {
 }
 
 void Scanner::Scan() {
-  next_.RingWithin(kThreadRetry);  // should there be no thread for it
+  next_.RingWithin(kThreadRetry);  // the retry, in case no thread can be started
   if (scanning_) return workers_.GoOn();
   scanning_ = true;
   again_ = false;
@@ -48,7 +48,7 @@ void Scanner::Scanned(const Result<ScanResult>& found) {
   if (found) retries_.Succeeded();
   const Duration pause = found ? os::UntilBeat(kInterval) : retries_.Failed();
   next_.RingWithin(again_ ? kSettle : pause);
-  const Sink sink = sink_;  // it may destroy the scanner
+  const Sink sink = sink_;  // a copy: the call may destroy the scanner
   sink(found);
 }
 

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Fails until told otherwise, and keeps when it was asked.
+// Fails until the test lets it succeed, and records the times of its scans.
 class ScannedBackend : public Backend {
  public:
   Status Start(BackendEvents&) override { return {}; }
@@ -38,7 +38,7 @@ class ScannedBackend : public Backend {
 
 class ScannerTest : public testing::Test {
  protected:
-  // Runs until so many further scans are over.
+  // Runs until this many further scans are over.
   void Run(int scans) {
     scans_ = scans;
     const os::Loop::Handle limit = loop_.After(Duration(20'000), [this] {
@@ -55,7 +55,7 @@ class ScannerTest : public testing::Test {
   std::vector<int64_t> retries_;  // after each scan
   Scanner scanner_{loop_, workers_, backend_,
                    [this](const Result<Scanner::ScanResult>&) {
-                     // Once the scanner has made up its mind.
+                     // Posted, because the scanner sets its retry after this call.
                      loop_.Post([this] {
                        retries_.push_back(scanner_.retry().count());
                        if (--scans_ == 0) loop_.Stop();
@@ -70,7 +70,7 @@ TEST_F(ScannerTest, ScansThatFailAreRepeatedAfterPausesThatDoubleUpToTheLongest)
   EXPECT_EQ(retries_, (std::vector<int64_t>{20, 40, 80, 80, 80}));
   const std::vector<Steady> asked = backend_->asked();
   for (size_t i = 1; i < 5; ++i) {
-    // The loop counts from when its turn began.
+    // The loop's timers count from the beginning of its turn.
     EXPECT_GE((asked[i] - asked[i - 1]).count(), retries_[i - 1] - 5) << i;
   }
 }

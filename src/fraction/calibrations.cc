@@ -15,16 +15,19 @@ using limiter::Region;
 using Container = Calibrations::Container;
 
 constexpr uint64_t kMs = 1'000'000;
-// Who waits for one run to be over asks no sooner.
+// The age up to which a request counts: a container that waits for one run's end repeats its
+// request only afterwards.
 constexpr uint64_t kAskedLately = 300 * kMs;
-// What runs is over by then, or they do not say so: short kernels that nobody measures.
+// The longest wait for running kernels. Kernels still counted after it are short ones that no
+// process measures.
 constexpr uint64_t kDrain = 120 * kMs;
-constexpr uint64_t kStart = 20 * kMs;  // until a launch has come, and for some of short kernels
+constexpr uint64_t kStart = 20 * kMs;  // time for a launch to arrive, and for some short kernels
 static_assert(2 * (limiter::kLongestCalibrated + kStart) <= limiter::kMostHeld);
-// Containers are held for a fiftieth of the time, and a fifth while they are new to each other.
+// Containers are held for at most a fiftieth of the time, and a fifth while they are new to each
+// other.
 constexpr int64_t kPart = 50;
 constexpr int64_t kMostCredit = 1'000 * kMs;
-constexpr uint64_t kRest = 4;  // times as long as they were held
+constexpr uint64_t kRest = 4;  // pause, in multiples of the time that they were held
 
 int64_t Signed(uint64_t ns) {
   return static_cast<int64_t>(ns);
@@ -40,7 +43,7 @@ uint64_t WordOf(const Container& container, size_t word) {
 }
 
 bool HasNothingRunning(const Container& container) {
-  // What an ended process seems to have, or one that waits for nothing, is long over.
+  // An inactive container's entries are stale: its process has ended or waits for no kernel.
   if (!container.is_active) return true;
   if (!container.is_measured) return false;
   uint32_t slots = 0;
@@ -71,7 +74,7 @@ void Calibrations::Hold(const Gpu& gpu, const std::vector<Container>& containers
   }
 }
 
-// Of those that ask, the one that has waited for longest.
+// Starts the calibration of the container that asks and has waited longest.
 void Calibrations::Begin(Gpu& gpu, const std::vector<Container>& containers, uint64_t now) {
   gpu.credit = gpu.credit_at == 0
                    ? kMostCredit
@@ -100,7 +103,7 @@ void Calibrations::Begin(Gpu& gpu, const std::vector<Container>& containers, uin
 }
 
 void Calibrations::Drain(Gpu& gpu, const std::vector<Container>& containers, uint64_t now) {
-  // Nobody is held any more: this comes too late.
+  // Too late: the containers' hold has expired.
   if (now >= gpu.until + kStart) return End(gpu, containers, now);
   if (!std::ranges::all_of(containers, HasNothingRunning) && now < gpu.until) return;
   const Container* const container = Find(containers, gpu.grant);

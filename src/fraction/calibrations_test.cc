@@ -14,7 +14,7 @@ using limiter::InFlight;
 constexpr Duration kIdle = Calibrations::kIdle;
 constexpr Duration kBusy = Calibrations::kBusy;
 
-// Containers a, b and c of one GPU, which is the second one of c.
+// Containers a, b and c on one GPU, which is c's second one.
 class CalibrationsTest : public RegionTest {
  protected:
   struct Container {
@@ -43,7 +43,7 @@ class CalibrationsTest : public RegionTest {
     return calibrations_.Step(now_ms_ * kMs, gpus_);
   }
   uint64_t HeldUntil(const char* grant) { return Accounting(grant).held_until / kMs; }
-  // Until who asked says that it is done.
+  // Runs until the asking container reports the end.
   void Calibrate(const char* grant) {
     ASSERT_EQ(Step(5), kBusy);
     ASSERT_EQ(Accounting(grant).alone_from, now_ms_ * kMs);
@@ -190,7 +190,7 @@ TEST_F(CalibrationsTest, WhoWaitedForLongestIsNext) {
 
 TEST_F(CalibrationsTest, AGpusContainersAreHeldForAFiftiethOfTheTime) {
   const uint64_t from_ms = now_ms_;
-  // One that asks for as much as it can, and launches nothing.
+  // A container that makes the largest request and launches no kernel.
   containers_.at("a").flight->since = 1;
   uint64_t held_ms = 0;
   while (now_ms_ - from_ms < 1'000'000) {

@@ -13,7 +13,8 @@ namespace {
 
 using Cards = std::vector<std::string>;
 
-// Of containers with so many; nothing where there are none, or they do not agree.
+// The cards that all waiting containers with this number of shares agree on. Nothing if there is no
+// such container, or they differ.
 std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& offer,
                                  const FractionRules& fractions, size_t size) {
   const RequestRules rules = RulesOf(offer.resource, *fractions.requests);
@@ -22,7 +23,7 @@ std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& o
   for (const PodPtr& pod : waiting) {
     const auto placement =
         hami::ReadPlacement(*pod, *fractions.requests->vendor, rules, capacities);
-    if (!placement) continue;  // it gets nothing
+    if (!placement) continue;  // no valid placement for this resource
     for (const PlacedContainer& container : *placement) {
       if (container.parts.size() != size) continue;
       Cards own;
@@ -35,7 +36,7 @@ std::optional<Cards> AgreedCards(std::span<const PodPtr> waiting, const Offer& o
   return agreed;
 }
 
-// The first share of each card, which is taken off the list; empty where there are not enough.
+// Takes the first share of each card off the list. Empty if a card has none left.
 std::vector<std::string> OneOfEach(Cards capacities, std::span<const std::string> from) {
   std::vector<std::string> shares;
   for (const std::string& share : from) {
@@ -62,7 +63,7 @@ std::vector<std::string> ChosenShares(std::span<const PodPtr> waiting, const Off
   std::ranges::sort(rest);
   ordered.insert(ordered.end(), rest.begin(), rest.end());
   std::vector<std::string> shares = OneOfEach(*capacities, ordered);
-  // kubelet wants all of those.
+  // kubelet requires all of must_include in the answer.
   const bool all = std::ranges::all_of(preference.must_include, [&](const std::string& id) {
     return std::ranges::count(shares, id) > 0;
   });

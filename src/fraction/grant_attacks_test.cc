@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attempts to have a container start with limits that are not its own, or with room that is
-// somebody else's.
+// Attempts to start a container with another container's limits or capacity.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,14 +21,14 @@ constexpr char kThird[] = "00000000000000000000000000000003";
 
 class GrantAttacksTest : public GrantRequestsTest {
  protected:
-  // As Hold, of another resource.
+  // As Hold, for another resource.
   void HoldOf(const char* resource, const std::string& pod, const std::string& container,
               std::vector<std::string> ids, const std::string& answer) {
     Hold(pod, container, std::move(ids), answer);
     checkpoint_.entries.back().resource = resource;
     Save();
   }
-  // As Bind, of that resource.
+  // As Bind, for that resource.
   std::string BindOf(const char* resource, const std::vector<std::string>& ids) {
     const std::string former = std::exchange(offer_.resource, resource);
     std::string bound = Bind(ids);
@@ -51,7 +50,7 @@ class GrantAttacksTest : public GrantRequestsTest {
     context_->pods.Put(pod);
     pods_[uid] = context_->pods.Find(uid);
   }
-  // Why, for a pod of one container that asks for 300 MiB and 30 percent.
+  // The refusal of a pod with one container that asks for 300 MiB and 30 percent.
   std::string WithAnnotation(const std::string& allocated) {
     Know("uid-1", {Asking("app", 300, 30)}, allocated);
     return Bind({Share(0, 0)});
@@ -84,8 +83,8 @@ TEST_F(GrantAttacksTest, WhatIsForgedOnThePodIsNotGranted) {
       " " + gpu + ",NVIDIA,300,30:;",
       "GPU-of-another-resource,NVIDIA,300,30:;",
       "../../" + gpu + ",NVIDIA,300,30:;",
-      gpu + ",NVIDIA,150,15:" + gpu + ",NVIDIA,150,15:;",   // of one card twice
-      Chosen(0, 300, 30) + Chosen(1, 300, 30) + ";",        // of one more card
+      gpu + ",NVIDIA,150,15:" + gpu + ",NVIDIA,150,15:;",   // the same card twice
+      Chosen(0, 300, 30) + Chosen(1, 300, 30) + ";",        // one card too many
       Chosen(0, 300, 30) + ";" + Chosen(1, 300, 30) + ";",  // for a container that does not ask
       ";;;",
       ",NVIDIA,300,30:;",
@@ -173,7 +172,7 @@ TEST_F(GrantAttacksTest, WhatAPodHasOfTwoResourcesCountsForBoth) {
   Know("uid-1", {Asking("one", 800, 10), of_big("two", 800)}, "");
   Know("uid-2", {of_big("app", 300)}, "");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
-  // As it is once HAMi's scheduler was told of the first one.
+  // The pod after the first container was reported to HAMi's scheduler.
   Know("uid-1", pods_["uid-1"]->containers, Chosen(0, 800, 10) + ";");
   ASSERT_EQ(BindOf(kBig, {Share(1, 0)}), "");
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=10 ");
@@ -319,7 +318,7 @@ TEST_F(GrantAttacksTest, TheDirectoryOfAContainerThatLivesStaysWhenItsFormerGran
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   ASSERT_EQ(Bind({Share(0, 0)}), "");
-  // As where kubelet's checkpoint was lost, and it has asked again.
+  // kubelet has lost its checkpoint and asks again.
   checkpoint_.entries.clear();
   Hold("uid-1", "app", {Share(0, 1)}, AnswerNaming(kOther));
   ASSERT_EQ(Bind({Share(0, 1)}), "");

@@ -13,19 +13,20 @@
 namespace tessera {
 namespace {
 
-// kubelet tries again more often than that.
+// Longer than kubelet's retry pause, so a refusal for lack of capacity counts until the next try.
 constexpr Duration kLately{60'000};
 
 constexpr std::string_view kNotStarted = "a container is not started";
 
-// In the order in which the container sees them.
+// In the container's order.
 std::vector<std::string> DevicesOf(const BindingRecord& record) {
   std::vector<std::string> devices;
   for (const Fraction& part : record.parts) devices.push_back(part.device);
   return devices;
 }
 
-// kubelet keeps what it was answered, and the pod what was written on it.
+// Retries cannot change these errors: kubelet keeps the answer to Allocate, and the pod keeps its
+// annotations.
 bool IsForGood(Reason reason) {
   return reason == Reason::kBadDecision || reason == Reason::kWrongMatch;
 }
@@ -36,9 +37,9 @@ bool MayEvict(const Binding& binding, Reason reason) {
 
 }  // namespace
 
-// The claims learn from each state of the checkpoint for whom kubelet has asked.
+// Also passes each new state of the checkpoint to the claims.
 Result<HeldGrantsPtr> GrantBinder::ReadCheckpoint() {
-  const MutexLock lock(told_mutex_);  // no older state is told after a newer one
+  const MutexLock lock(told_mutex_);  // an older state must not overwrite a newer one
   Result<HeldGrantsPtr> read = checkpoint_.Read();
   if (IsOfUnknownShape(read)) {
     read = Fail(Reason::kInvalid, "its shape is not known here{}, a newer agent may know it: {}",
@@ -58,7 +59,7 @@ Result<HeldGrantsPtr> GrantBinder::ReadCheckpoint() {
 
 void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
   const bool unknown = IsOfUnknownShape(read);
-  if (!read && !unknown) return;  // nobody knows
+  if (!read && !unknown) return;  // unreadable: the shape is unknown
   if (shape_unknown_.exchange(unknown) == unknown) return;
   if (!unknown) return log::Info("kubelet's checkpoint is of a shape that is known again");
   log::Warn(
@@ -68,7 +69,7 @@ void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
       read.error());
 }
 
-// kGrantUnknown where there are none, or nobody says.
+// kGrantUnknown if the checkpoint has no such grant or cannot be read.
 Result<HeldGrants::Matches> GrantBinder::FindGrants(const Result<HeldGrantsPtr>& held,
                                                     const Binding& binding,
                                                     const std::vector<std::string>& ids) {
@@ -87,7 +88,7 @@ Result<HeldGrants::Matches> GrantBinder::FindGrants(const Result<HeldGrantsPtr>&
 Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
                                            const std::vector<std::string>& ids, const Pods& known) {
   if (!binding.rendering.fractions->requests) return "";
-  const Result<HeldGrantsPtr> all = ReadCheckpoint();  // which has what is found in it
+  const Result<HeldGrantsPtr> all = ReadCheckpoint();  // owns the grants that FindGrants returns
   for (const HeldGrant* held : TRY(FindGrants(all, binding, ids))) {
     const bool by_request = IsGrantName(held->name) && held->by_request();
     if (!by_request || known.contains(held->pod_uid)) continue;
@@ -97,8 +98,9 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
   return "";
 }
 
-// Whoever comes first decides for all who have come by then; who comes meanwhile is decided for
-// together afterwards.
+// The first caller runs a batch for all queued requests. Requests that arrive during a batch form
+// the next one. batch_mutex_ makes `deciding_` and the queue one state: otherwise a request could
+// be queued after a batch's last look, and no batch would take it.
 void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& ids,
                        const Pods& known, std::function<void(Status)> done) {
   {
@@ -109,8 +111,9 @@ void GrantBinder::Bind(const Binding& binding, const std::vector<std::string>& i
   RunBatch();
 }
 
-// Many have their records written at once, since a disk that many wait for takes about as long as
-// for one.
+// Only one batch runs at a time. If any request is new, it is decided under the lock of the
+// records. The new records are then staged in parallel, because a disk syncs many in about the time
+// of one.
 void GrantBinder::RunBatch() {
   const auto batch = std::make_shared<Batch>();
   {
@@ -178,13 +181,14 @@ Status GrantBinder::FinishRequest(const BindRequest& request) {
   return {};
 }
 
-// Who was waited for may have left the cache since.
+// A pod that the request waited for may have left the cache since.
 std::string GrantBinder::NameIn(const BindRequest& request, const std::string& uid) const {
   const auto known = request.known.find(uid);
   return known == request.known.end() ? context_->pods.NameOf(uid) : known->second->FullName();
 }
 
-// Texts of one cause differ, as by what is free at the time.
+// The texts of one cause differ, for example by the free capacity, so pod and container identify
+// the refusal.
 void GrantBinder::EmitRefused(const BindRequest& request, const HeldGrant& held, const Error& why) {
   refusals_.LogRefusal(kNotStarted, why, fmt::format("{}/{}", held.pod_uid, held.container),
                        {{"resource", request.binding.offer.resource},
@@ -205,7 +209,8 @@ void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alon
   Status locked;
   if (any_new) {
     locked = LockRecords(alone, written);
-    // Another instance may have granted what kubelet has written since.
+    // Another instance may have bound grants before this one got the lock, so checkpoint and
+    // records are read again under it.
     held = ReadCheckpoint();
     for (const auto& request : requests)
       LookUpGrants(*request, held, written ? &*written : nullptr);
@@ -220,7 +225,7 @@ void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alon
   placer_.EndBatch();
 }
 
-// With what is recorded of all that is held, and known of its pods.
+// Gives the placer the records and pods of all held grants.
 void GrantBinder::StartBatch(HeldGrantsPtr held, const BindingStore::Names* written) {
   Placer::Records records;
   Placer::Pods pods;
@@ -245,7 +250,7 @@ Status GrantBinder::LockRecords(std::optional<os::FileLock>& alone,
   return {};
 }
 
-// Once for all whose configuration is the same.
+// Makes the shared files once per configuration.
 void GrantBinder::ShareFiles(Requests requests) const {
   std::map<const FractionRules*, Status> made;
   for (const auto& request : requests) {
@@ -257,7 +262,7 @@ void GrantBinder::ShareFiles(Requests requests) const {
   }
 }
 
-// Whether there is something new in it.
+// Finds the request's grants. True if one of them has no record.
 bool GrantBinder::LookUpGrants(BindRequest& request, const Result<HeldGrantsPtr>& held,
                                const BindingStore::Names* written) {
   auto some = FindGrants(held, request.binding, request.ids);
@@ -269,7 +274,7 @@ bool GrantBinder::LookUpGrants(BindRequest& request, const Result<HeldGrantsPtr>
   request.is_new = std::ranges::any_of(request.some, [&](const HeldGrant* one) {
     if (!IsGrantName(one->name)) return false;
     const auto record = store_.Find(one->name, written);
-    return !record || *record == nullptr;  // what cannot be read now may be none a moment later
+    return !record || *record == nullptr;  // an unreadable record counts as new: it may vanish
   });
   return request.is_new;
 }
@@ -286,7 +291,8 @@ void GrantBinder::DecideFor(BindRequest& request) {
   }
 }
 
-// No document names a grant that is not on the disk: nor one of somebody who wished for the same.
+// Records must be on disk before any document names their grant. If one fails, every request for
+// that grant fails.
 void GrantBinder::AddRecords(Requests requests) {
   const auto fail = [&](const std::string& grant, const Error& why) {
     for (const auto& request : requests) {
@@ -334,12 +340,13 @@ Status GrantBinder::FinishGrant(const BindRequest& request, const BindRequest::D
   return WriteDocument(binding, record, one.held->name);
 }
 
-// By its region; that of another library is known as one of which nobody can be told.
+// Tracks a container's times by its region. A region of another library is tracked as one without a
+// channel to its processes.
 void GrantBinder::TrackTimes(const std::string& name, const BindingRecord& record) {
   times_.Add(name, root_.Path(record.directory), RegionNameOf(name), DevicesOf(record));
 }
 
-// Of what kubelet's shares do not tell.
+// Records the bound devices, which can differ from the devices of kubelet's shares.
 void GrantBinder::RecordDevices(const BindingRecord& record) const {
   if (record.placement.empty()) return;
   inbox_->PutBound({.pod_uid = record.pod_uid,
@@ -398,7 +405,7 @@ Status GrantBinder::WriteDocument(const Binding& binding, const BindingRecord& r
   const std::string path = binding.cdi_dir + "/" + GrantFileName(name);
   documents_.Renew(path);
   if (binding.described == nullptr) {
-    // The one that was written before is whole.
+    // Without the kind's parts a document cannot be made, but a former one is complete.
     const auto on_disk = os::ReadFile(path);
     if (on_disk && IsCdiDocumentOf(GrantCdiKind(binding.rendering), *on_disk)) return {};
     return Fail(Reason::kNotChecked,

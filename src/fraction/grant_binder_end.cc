@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of grants: what is left of those that kubelet has forgotten goes.
+// The end of grants: removes the files and records of grants that kubelet has forgotten.
 #include "base/log.h"
 #include "fraction/grant_binder.h"
 #include "fraction/grant_files.h"
@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
+// kubelet rewrites its checkpoint when it starts, so a grant that is briefly missing is not gone.
 constexpr Duration kForgotten{60'000};
 
 }  // namespace
@@ -25,7 +25,7 @@ void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
   if (!grants) return;
   const auto live = LiveGrants();
   if (!live) {
-    forgotten_.clear();  // a minute of what kubelet is known to say
+    forgotten_.clear();  // only readable checkpoints count toward kForgotten
     return;
   }
   std::map<std::string, Steady> forgotten;
@@ -64,7 +64,7 @@ std::optional<GrantSpace::SpaceReport> GrantBinder::LookAtSpace(
   return space_.CheckDirectories(ContainersOf(containers));
 }
 
-// Those of grants that other configurations made as well.
+// Includes the directories of former configurations' grants.
 std::set<std::string> GrantBinder::ContainersOf(const std::set<std::string>& configured) {
   const MutexLock lock(containers_mutex_);
   containers_.insert(configured.begin(), configured.end());
@@ -84,7 +84,7 @@ Status GrantBinder::RemoveAll(const std::set<std::string>& cdi_dirs,
   return first ? removed : first;
 }
 
-// The record last, by which the rest is found again.
+// Removes the record last: after a failure or a crash, the next attempt finds the rest by it.
 Status GrantBinder::ForgetGrant(const std::string& name, const std::set<std::string>& cdi_dirs) {
   const auto record = store_.Find(name);
   const std::string uid = record && *record ? (*record)->pod_uid : "unknown";
@@ -97,8 +97,7 @@ Status GrantBinder::ForgetGrant(const std::string& name, const std::set<std::str
     const std::string directory = root_.Path((*record)->directory);
     if (!(*record)->gate.empty()) (void)os::RemoveFile(root_.Path((*record)->gate));
     RemoveLimits(root_, name, **record);
-    // Where kubelet has lost its checkpoint, a container has a second grant, and the same
-    // directory.
+    // If kubelet lost its checkpoint, a container has a second grant with the same directory.
     const bool own = IsOwnDirectory(**record, name) && !store_.IsShared((*record)->directory, name);
     if (own) {
       ContainersOf({directory.substr(0, directory.rfind('/'))});

@@ -129,7 +129,7 @@ TEST_F(GrantBinderTest, ACheckpointOfUnknownShapeIsRefusedByBothVersions) {
   EXPECT_FALSE(binder_->IsShapeUnknown());
 }
 
-// As agents bound it that knew a pod by its name alone.
+// A record of former agents, which knew a pod only by its name.
 TEST_F(GrantBinderTest, ARecordByAPodsNameIsItsContainersStill) {
   const auto record = std::make_shared<BindingRecord>(
       BindingRecord{.resource = kGpu,
@@ -380,7 +380,7 @@ TEST_F(GrantBinderTest, WhatTheNodeSaysOfWhoHasNoLimitsGoesAlongWithThem) {
   EXPECT_EQ(os::ReadFile(file).value(), "closed\n");
 }
 
-// Its root writes there, and whoever else may see it would find what it left.
+// The container's root writes there, so other users must not reach its files.
 TEST_F(GrantBinderTest, NoTwoContainersShareADirectoryAndNobodyElseReachesTheirs) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   Hold("uid-2", "app", {Share(1, 0)}, AnswerNaming(kOther));

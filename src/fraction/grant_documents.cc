@@ -12,7 +12,8 @@ void GrantDocuments::Renew(const std::string& path) {
   sights_[path] = {.since = clock_.Now()};
 }
 
-// Under the lock to the end: what is renewed meanwhile is written after it is gone.
+// Holds the lock until the file is gone. Otherwise Sweep could remove a document that another
+// thread has just renewed.
 void GrantDocuments::Sweep(const std::string& path, bool over) {
   const MutexLock lock(mutex_);
   struct stat file{};

@@ -22,8 +22,8 @@
 namespace tessera {
 namespace {
 
-// What is there with no link in its place, and the agent's user's. Opened once: what was looked at
-// is what is changed, though somebody may write beside it.
+// Opens a directory that must be the agent's user's and no link. It is opened once, so the checked
+// directory is the changed one, even if another user renames entries.
 Result<os::Fd> OpenOwnDirectory(const std::string& path, mode_t mode) {
   os::Fd fd = os::OpenDirectory(path, mode);
   if (!fd.valid() && errno == ENOENT) {
@@ -49,8 +49,7 @@ std::string ParentOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-// In a directory that nobody but the agent's user writes in, so that what was made just now needs
-// no further look.
+// Only the agent's user writes in the parent directory, so a new directory needs no further check.
 Result<bool> MakeNew(const std::string& path, mode_t mode) {
   if (mkdir(path.c_str(), mode) == 0) {
     if (chmod(path.c_str(), mode) == 0) return true;
@@ -65,7 +64,7 @@ bool IsFile(const os::Root& root, const std::string& path) {
   return info && info->type == os::FileInfo::Type::kFile;
 }
 
-// It opens nothing: /dev/null, which every container has.
+// The gate is /dev/null, which every container has anyway, so it grants no access.
 constexpr unsigned kGateMajor = 1;
 constexpr unsigned kGateMinor = 3;
 
@@ -102,7 +101,7 @@ Status PutUnlessSame(const std::string& path, std::string_view text, mode_t mode
   return os::ReplaceFile(path, text, mode);
 }
 
-// What stands in a new directory is whole before anybody is told of it.
+// Writes a file in a new directory. It is complete before any container gets the directory.
 Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
   const os::Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   const bool written =
@@ -112,25 +111,26 @@ Status WriteNew(const std::string& path, std::string_view text, mode_t mode) {
   return written ? Status() : Fail(SystemError("cannot write " + path, errno));
 }
 
-// A library of before may know no word for none: it goes without, unless it once had a file.
+// True if the container keeps a former library. Such a library may not know the word kAsBuilt. So
+// its container gets no such file, unless it once had one.
 bool IsFormer(const os::Root& root, const FractionRules& fractions, const BindingRecord& record) {
   return LibraryOf(root, fractions, record) != fractions.library;
 }
 
-// Beside a grant's limits, as the node has it by now.
+// Copies the node's no-limits word, in its current state, next to the grant's limits.
 Status PutNoLimits(const os::Root& root, const FractionRules& fractions, const std::string& name,
                    const BindingRecord& record) {
   const std::string file = root.Path(NoLimitsFileOf(fractions, name));
-  constexpr size_t kMost = 64;  // of a word; what is longer is none
+  constexpr size_t kMost = 64;  // bytes; longer text is no word
   const auto text = os::ReadFile(root.Path(FilesOf(fractions).no_limits), kMost);
   if (text) return PutUnlessSame(file, *text, 0444);
-  // What does not read counts as the word that is no other: closed.
+  // Unreadable text counts as "closed", the safe word.
   if (text.error().reason != Reason::kNotFound) return PutUnlessSame(file, "closed\n", 0444);
   if (IsFormer(root, fractions, record) && !os::Exists(file)) return {};
   return PutUnlessSame(file, std::string(limiter::kAsBuilt) + "\n", 0444);
 }
 
-// Of which the container gets its own directory, read-only.
+// The container gets its own directory of these, read-only.
 Status WriteLimits(const os::Root& root, const FractionRules& fractions, const std::string& name,
                    const BindingRecord& record) {
   constexpr mode_t kMode = 0444;
@@ -138,13 +138,13 @@ Status WriteLimits(const os::Root& root, const FractionRules& fractions, const s
   const std::string file = root.Path(LimitsFileOf(fractions, name));
   const FractionGrant grant{.name = name, .directory = record.directory, .parts = record.parts};
   const std::string text = fractions.enforcer->LimitsText(fractions, grant);
-  // Who comes at the same time for the same grant may have been quicker.
+  // Another thread may make the directory for the same grant at the same time.
   if (TRY(MakeNew(directory, 0755)) && WriteNew(file, text, kMode)) return {};
   TRY(OpenOwnDirectory(directory, 0755));
   return PutUnlessSame(file, text, kMode);
 }
 
-// Or no library would take the limits for the node's (limiter/contract.h).
+// The library accepts limits only from this file system (limiter/contract.h).
 Status CheckOneFileSystem(const os::Root& root, const FractionRules& fractions) {
   const std::string limits = FilesOf(fractions).limits;
   const auto whole = os::InspectTarget(root.Path(fractions.directory));
@@ -154,8 +154,8 @@ Status CheckOneFileSystem(const os::Root& root, const FractionRules& fractions) 
               fractions.directory);
 }
 
-// One that the container writes in. It may have given that to somebody else, or put something in
-// its place: then it gets another one.
+// Makes a directory that the container writes in. If the container has changed its owner or
+// replaced it, a new one is made.
 Status MakeForContainer(const std::string& path) {
   constexpr mode_t kMode = 0777;
   if (TRY(MakeNew(path, kMode))) return {};
@@ -167,7 +167,7 @@ Status MakeForContainer(const std::string& path) {
   return {};
 }
 
-// Where the configuration had its directory then.
+// The rules, with the directory of the configuration that made the record.
 FractionRules OfWhichIs(const BindingRecord& record) {
   FractionRules fractions;
   fractions.directory = ParentOf(ParentOf(record.directory));
@@ -180,20 +180,20 @@ Status MakeSharedFiles(const os::Root& root, const FractionRules& fractions) {
   const FractionFiles files = FilesOf(fractions);
   TRY(os::MakeDirectories(root.Path(fractions.directory), 0755));
   TRY(CheckTrusted(root, fractions.directory));
-  // Nobody of the host's gets at what containers leave there; the runtime does, as root.
+  // Users of the host must not reach containers' files. The runtime does, as root.
   TRY(OpenOwnDirectory(root.Path(files.containers), 0700));
   TRY(OpenOwnDirectory(root.Path(files.locks), 0700));
   if (!fractions.enforced || fractions.enforcer == nullptr) return {};
   TRY(OpenOwnDirectory(root.Path(files.limits), 0700));
   TRY(CheckOneFileSystem(root, fractions));
-  // It is no matter without the library, which each grant looks for.
+  // Without the library this file has no effect, and each grant checks for the library.
   return PutUnlessSame(root.Path(files.preload), fractions.enforcer->PreloadText(fractions), 0644);
 }
 
 Status MakeGrantFiles(const os::Root& root, const FractionRules& fractions, const std::string& name,
                       const BindingRecord& record, const Grant& answer) {
   const std::string directory = root.Path(record.directory);
-  // One of before lies where the configuration had it then.
+  // A former grant's directory is where its configuration had it.
   if (ParentOf(record.directory) != FilesOf(fractions).containers) {
     TRY(os::MakeDirectories(ParentOf(ParentOf(directory)), 0755));
     TRY(OpenOwnDirectory(ParentOf(directory), 0700));

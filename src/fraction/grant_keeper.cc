@@ -50,7 +50,7 @@ void GrantKeeper::Apply(const config::Config& config) {
   if (MatchesAny()) binder_->TellClaims();
 }
 
-// Where nothing is matched nothing is claimed, and no start waits for kubelet's checkpoint.
+// Without matched grants there are no claims, and a start does not wait for kubelet's checkpoint.
 bool GrantKeeper::MatchesAny() const {
   return !ResourcesToMatch(config_.resources).empty();
 }
@@ -86,7 +86,7 @@ void GrantKeeper::LookAtSpace() {
   });
 }
 
-// A container that fills its directory again at once is not told each minute.
+// A container that refills its directory at once is not reported every minute.
 void GrantKeeper::SpaceSeen(const GrantSpace::SpaceReport& seen, size_t stuck) {
   using http::Metric;
   at_.metrics.Set(Metric::kVgpuDirectoryBytes, {}, static_cast<double>(seen.bytes));

@@ -43,7 +43,7 @@ void GrantReadiness::ReportObstacle(const std::string& resource,
   trouble_ = std::move(trouble);
 }
 
-// kubelet's answer has no place for the options of a mount.
+// kubelet's Allocate answer cannot carry mount options, so the file system must have them.
 void GrantReadiness::WarnOfMounts(const config::Resource& resource, const os::Root& root) {
   const auto& fractions = resource.rendering.fractions;
   std::optional<MissingFlags> missing;

@@ -19,7 +19,7 @@ namespace {
 
 using limiter::Region;
 
-// Two megabytes of which a page or two are ever written: the rest is never touched.
+// Two megabytes, of which only a page or two are ever written.
 struct Free {
   void operator()(Region* region) const { free(region); }
 };
@@ -31,7 +31,7 @@ bool WriteAt(int fd, const Region& region, size_t begin, size_t end) {
          static_cast<ssize_t>(end - begin);
 }
 
-// Slots are zeros, which a longer file has by itself.
+// The slots are zeros, so extending the file is enough.
 bool Write(int fd, const Region& region) {
   return ftruncate(fd, sizeof region) == 0 &&
          WriteAt(fd, region, 0, offsetof(Region, hami.slots)) &&
@@ -53,8 +53,8 @@ Status MakeRegion(const os::Root& root, const FractionRules& fractions, const st
   if (fstatat(in.get(), region.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) return {};
   const Image image(static_cast<Region*>(calloc(1, sizeof(Region))));
   if (image != nullptr) enforcer.FillRegion(fractions, record.parts, *image);
-  // Where containers reach nothing: it appears in theirs when it is complete. On the same file
-  // system, which may be one for these directories alone.
+  // It is made where containers cannot reach it, and renamed into the container's directory when
+  // complete. Both must be on one file system, which may hold only these directories.
   const std::string made = directory.substr(0, directory.rfind('/')) + "/.new-" + region;
   const os::Fd file(open(made.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   const bool written = file.valid() && image != nullptr && Write(file.get(), *image);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grants whose sizes are what pods ask for.
+// Grants of the sizes that pods ask for.
 #include <algorithm>
 
 #include "fraction/grant_requests_under_test.h"

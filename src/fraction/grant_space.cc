@@ -39,8 +39,8 @@ std::string TooMuch(const os::TreeSize& size) {
                      Count(size.entries, "file"), SpaceUse::kMost / kMebibyte);
 }
 
-// Whether it is a file of the size that a region has. HAMi-core's is smaller than ours. What lies
-// behind that, or behind its end, is nobody's: processes map no more.
+// True if the file has a region's size; HAMi-core's is smaller than ours. Processes map no more
+// than that, so bytes after it are cut off.
 bool CutRegion(const os::Fd& directory, const std::string& name) {
   const auto file = os::OpenFileIn(directory, name, O_RDWR, name);
   struct stat info{};
@@ -54,7 +54,7 @@ bool CutRegion(const os::Fd& directory, const std::string& name) {
 
 constexpr char kLibraryFile[] = "libvgpu.so";
 
-// An empty file, as a runtime makes one to mount something over it.
+// True for an empty file, which runtimes make as a mount point.
 bool IsMountPoint(const os::Fd& directory, const char* name) {
   struct stat info{};
   return fstatat(directory.get(), name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
@@ -64,7 +64,7 @@ bool IsMountPoint(const os::Fd& directory, const char* name) {
 }  // namespace
 
 SpaceUse TrimDirectory(const std::string& directory, const std::set<std::string>& regions) {
-  const os::Fd top = os::OpenDirectory(directory, 0777);  // as it was made
+  const os::Fd top = os::OpenDirectory(directory, 0777);  // the mode that it was made with
   if (!top.valid() && errno == ENOENT) return {};
   if (!top.valid()) return {.cut = SystemError("it cannot be looked into", errno).message};
   const os::TreeSize size = Measure(directory);
@@ -73,7 +73,8 @@ SpaceUse TrimDirectory(const std::string& directory, const std::set<std::string>
   for (const std::string& region : regions) {
     if (CutRegion(top, region)) keep.insert(region);
   }
-  // The runtime mounts the library over it: without it the container has no library any more.
+  // The runtime mounts the library over this file. Without it new programs of the container run
+  // without the library.
   if (IsMountPoint(top, kLibraryFile)) keep.insert(kLibraryFile);
   const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + SpaceUse::kCut);
   const std::string done = emptied ? "all but the limiting library's own file was removed"
@@ -113,13 +114,13 @@ std::optional<GrantSpace::SpaceReport> GrantSpace::CheckDirectories(
   return seen;
 }
 
-// False: another thread is at it.
+// False if another thread checks the directory.
 bool GrantSpace::ClaimDirectory(const std::string& directory) {
   const MutexLock lock(mutex_);
   return looked_at_.insert(directory).second;
 }
 
-// The next look begins behind it, whether this one comes back or not.
+// The next check starts after this directory, even if this one hangs.
 void GrantSpace::SetNext(const std::string& directory) {
   const MutexLock lock(mutex_);
   next_ = directory + '\0';
@@ -142,7 +143,7 @@ std::optional<GrantSpace::Cut> GrantSpace::CheckDirectory(const std::string& dir
              .what = *std::move(space.cut)};
 }
 
-// A container whose grant was given anew has both regions.
+// A container that got a second grant has both grants' regions.
 std::map<std::string, GrantSpace::ContainerDirectory> GrantSpace::Directories() {
   std::map<std::string, ContainerDirectory> directories;
   const auto grants = store_.Grants();
@@ -155,7 +156,7 @@ std::map<std::string, GrantSpace::ContainerDirectory> GrantSpace::Directories() 
     owned.grant = grant;
     owned.record = *record;
     owned.directory = (*record)->directory;
-    // HAMi-core's, which it gives a file of this name.
+    // HAMi-core's lock directory, in which it makes a file of this name.
     const std::string locks = LocksOf(**record, grant);
     directories[root_.Path(locks)] = {
         .regions = {"lock"}, .grant = grant, .record = *record, .directory = locks};

@@ -26,7 +26,7 @@ using Names = std::vector<std::string>;
 
 constexpr size_t kMiB = 1 << 20;
 
-// A directory of a container that has a region, by a binder's grant.
+// A container's directory with a region, from a binder's grant.
 class GrantSpaceTest : public GrantBinderTest {
  protected:
   GrantSpaceTest() {
@@ -74,7 +74,8 @@ TEST_F(GrantSpaceTest, WhatIsTooMuchIsCutBackToTheRegion) {
   EXPECT_EQ(Cut(), "nothing");
 }
 
-// The runtime's place for the library, without which the container's next programs are not held.
+// The runtime's mount point for the library. Without it the container's next programs would have no
+// limits.
 TEST_F(GrantSpaceTest, WhereTheLibraryIsMountedStays) {
   Write("libvgpu.so", 0);
   Write("log", 20 * kMiB);
@@ -182,7 +183,7 @@ TEST_F(GrantSpaceTest, ALookTellsWhoseDirectoryWasCutAndWhatAllTake) {
   EXPECT_EQ(again->cuts[0].directory, locks);
 }
 
-// As many looks as directories: one of them waits for the container.
+// One check per directory; one of them waits for the container.
 TEST_F(GrantSpaceTest, AContainerThatHoldsAFileKeepsNoOthersDirectoryFromBeingCut) {
   Hold("uid-2", "other", {Share(0, 1)}, AnswerNaming(kOther));
   ASSERT_EQ(Bind({Share(0, 1)}), "");

@@ -14,13 +14,13 @@ namespace {
 using limiter::Region;
 using limiter::TimeAccounting;
 
-constexpr uint64_t kIdle = 2'000'000'000;  // ns in which a container had nothing
+constexpr uint64_t kIdle = 2'000'000'000;  // ns without use by a container
 constexpr uint64_t kSecond = 1'000'000'000;
-// A kernel is charged when it is launched or measured, however long it ran: more than that in one
-// look is nobody's.
+// A kernel is charged at its launch or measurement, for its whole run. A greater change in one look
+// is not credible.
 constexpr uint64_t kMostAtOnce = 2'000'000'000;  // ns
 
-// Gives visit(offset, shown) what each process that was ever there is shown to have of a device.
+// Calls visit(offset, shown) with the displayed use of a device, for each slot that has some.
 template <class Visit>
 void VisitShown(const FollowedRegion& file, size_t place, Visit visit) {
   uint32_t slots = 0;
@@ -35,14 +35,14 @@ void VisitShown(const FollowedRegion& file, size_t place, Visit visit) {
   }
 }
 
-// Nobody else does for a process that has stopped launching.
+// Resets the displayed use of processes that stopped launching: they do not do it themselves.
 void ShowIdle(const FollowedRegion& file, size_t place) {
   VisitShown(file, place, [&](size_t at, const limiter::HamiUtilization&) {
     file.Write(at + offsetof(limiter::HamiUtilization, sm), uint64_t{0});
   });
 }
 
-// Percent, of what was written lately.
+// The displayed use in percent, from recent entries only.
 uint64_t ShownOf(const FollowedRegion& file, size_t place, uint64_t now) {
   uint64_t sum = 0;
   VisitShown(file, place, [&](size_t, const limiter::HamiUtilization& shown) {
@@ -82,15 +82,16 @@ void GrantTimes::Remove(const std::string& grant) {
   unknown_.erase(grant);
 }
 
-// What is corrected later may be less than before: it counts once it is more again. A container
-// that is charged nothing for a while, as where its time is not limited, has what its processes are
-// shown to have: an estimate, with what they waited for others. It is written once a second.
+// Corrections may lower the charged time: it counts again once it exceeds its former value. If a
+// container is charged nothing for a while, for example without a time limit, its processes'
+// displayed use counts instead. That is an estimate, which includes waits for other processes, and
+// is written once a second.
 uint64_t GrantTimes::ReadLatest(const FollowedRegion& file, size_t place, Device& device,
                                 uint64_t now, uint64_t passed) {
   uint64_t used = 0;
   if (!file.Read(TimesAt(place) + offsetof(TimeAccounting, used), used)) return 0;
   const auto more = static_cast<int64_t>(used - device.used);
-  // So much less is another region's, or nonsense.
+  // A greater fall means another region or corrupt words.
   if (more > 0 || more < -static_cast<int64_t>(kMostAtOnce)) device.used = used;
   if (more > 0) {
     device.charged_at = now;
@@ -131,7 +132,7 @@ std::set<std::string> GrantTimes::UnknownGpus() const {
   return gpus;
 }
 
-// Those on which nobody can be held are left out.
+// Leaves out GPUs on which no container can be held.
 Calibrations::Gpus GrantTimes::Gpus(uint64_t now) const {
   const std::set<std::string> unknown = UnknownGpus();
   Calibrations::Gpus gpus;
@@ -149,7 +150,8 @@ Calibrations::Gpus GrantTimes::Gpus(uint64_t now) const {
   return gpus;
 }
 
-// The container has removed it, or kubelet its directory: no other look can cut it back.
+// The container has removed the file, or kubelet its directory. No other check can cut it back, so
+// it is closed.
 void GrantTimes::LetGoOfWaste(uint64_t now) {
   if (now - checked_at_ < kSecond) return;
   checked_at_ = now;
@@ -180,7 +182,7 @@ void GrantTimes::TellOthers(uint64_t now) {
     for (size_t place = 0; place < region.devices.size(); ++place) {
       Device& device = region.devices[place];
       device.others += sums[device.uuid] - device.latest;
-      // Who launches nothing asks for nothing.
+      // A container without launches needs no answer.
       if (!IsLately(device.active, now)) continue;
       const bool is_known = !unknown.contains(device.uuid);
       is_any_shared_ = is_any_shared_ || (is_known && active[device.uuid] > 1);

@@ -22,7 +22,7 @@ class GrantTimesTest : public RegionTest {
   }
   Duration Tell(uint64_t at_ms) { return times_.UpdateRegions(at_ms * kMs); }
 
-  // A process is shown to have so much of the first device.
+  // Sets a process's displayed use of the first device.
   static void Show(Region& region, size_t slot, uint64_t percent, uint64_t at_ms) {
     region.hami.slots[slot].utilization[0].sm = percent;
     region.hami.slots[slot].utilization[0].sm_at = at_ms * kMs;
@@ -104,7 +104,7 @@ TEST_F(GrantTimesTest, NonsenseCountsForNoMoreThanTheTimeThatPassed) {
   b.used = 2 * kMs;
   Tell(1'100);
   EXPECT_LE(b.others, 2'100 * kMs);
-  a.used = 0;  // so much less is another region's
+  a.used = 0;  // a fall this great means another region
   Tell(1'200);
   a.used = 3 * kMs;
   const uint64_t before = b.others;

@@ -103,7 +103,8 @@ void GrantTimesThread::Run(const std::shared_ptr<State>& state,
   }
 }
 
-// Where it waits for something, not for a processor; empty: nowhere.
+// The path of the region whose visit blocks the worker. Empty: it visits none, or waits only for a
+// processor.
 std::string GrantTimesThread::WaitsAt(const Worker& worker) {
   std::string path = worker.visits->CurrentRegion();
   if (path.empty()) return "";
@@ -114,7 +115,7 @@ std::string GrantTimesThread::WaitsAt(const Worker& worker) {
 
 void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
                              Duration left_out) {
-  std::deque<std::string> waits;  // of the last looks
+  std::deque<std::string> waits;  // at the last checks
   MutexLock lock(state->mutex);
   while (true) {
     state->changed.wait(lock, [&]() TESSERA_REQUIRES(state->mutex) {
@@ -138,7 +139,7 @@ void GrantTimesThread::Watch(const std::shared_ptr<State>& state, Duration look,
       waits.clear();
     }
     TakeIn(state);
-    (void)Begin(state);  // where there was no thread to be had
+    (void)Begin(state);  // retries after a failed start of a thread
   }
 }
 

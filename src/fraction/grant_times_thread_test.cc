@@ -26,7 +26,7 @@ class GrantTimesThreadTest : public RegionTest {
     times_.Add(grant, directory_, FileOf(grant), {gpu});
     return region;
   }
-  // Until the container is told something that it was not by now, as it goes on.
+  // Charges the container until the thread has written a new `others_at` into its region.
   static void AwaitWord(Region& region) {
     std::atomic_ref<uint64_t> told(region.accounting.times[0].others_at);
     std::atomic_ref<uint64_t> used(region.accounting.times[0].used);
@@ -65,7 +65,7 @@ TEST_F(GrantTimesThreadTest, AContainerThatHoldsItsRegionCostsOthersNothingInThe
 
 TEST_F(GrantTimesThreadTest, OneThatHoldsItAgainAndAgainIsLeftOutAsWell) {
   Region& a = Add("a", "GPU-1");
-  Region& b = Add("b", "GPU-1");  // who use a GPU together are told every 100 ms
+  Region& b = Add("b", "GPU-1");  // containers that share a GPU get updates every 100 ms
   AwaitWord(a);
   std::mutex mutex;
   std::string said;

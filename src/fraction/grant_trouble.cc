@@ -33,7 +33,7 @@ Status CheckOne(const std::string& path, bool above) {
 
 Status CheckTrusted(const os::Root& root, const std::string& path) {
   const std::string whole = root.Path(path);
-  // By the path's own names, and where links lead.
+  // Checks the path itself, and the path that its links lead to.
   for (const std::string& way : {whole, os::FollowBelow(root.prefix(), whole)}) {
     size_t end = root.prefix().size();
     while ((end = way.find('/', end + 1)) != std::string::npos) {

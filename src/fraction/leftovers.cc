@@ -15,12 +15,12 @@
 namespace tessera {
 namespace {
 
-// Neither a grant's name nor a pod's UID begins so.
+// No grant's name and no pod's UID has this prefix.
 constexpr std::string_view kAside = ".ended-";
 constexpr int kMostNames = 1000;
 
-// Some file systems (ZFS before 2.2, NFS) know of no such flag. Nobody but the agent's user renames
-// there, so that a look is as good.
+// Some file systems (ZFS before 2.2, NFS) do not support this flag. Only the agent's user renames
+// there, so a check before the rename is as good.
 bool RenameToNew(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL) return false;
@@ -56,7 +56,8 @@ std::set<std::string> AsideIn(const std::set<std::string>& directories) {
   return paths;
 }
 
-// Beside the others, since a directory that goes elsewhere has to be one that may be written.
+// Renames within the parent: a move elsewhere needs write permission for the moved directory
+// itself.
 Status Leftovers::PutAside(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string fresh =

@@ -29,14 +29,14 @@ class LeftoversTest : public testing::Test {
   }
   Status PutAside() { return Leftovers::PutAside(directory_ + "/grant"); }
   Names There() const { return os::ListDirectory(directory_).value(); }
-  // What is aside belongs to somebody else from now on, who keeps it to himself; false: that may
-  // not be.
+  // Gives the directory that is aside to another user with mode 0700. False if the test may not do
+  // that.
   bool LockUp(bool locked) {
     const std::string path = directory_ + "/.ended-grant/in";
     return chown(path.c_str(), locked ? 12345 : 0, 0) == 0 &&
            chmod(path.c_str(), locked ? 0700 : 0777) == 0;
   }
-  // Without any capability.
+  // Runs Remove without capabilities.
   void Remove() {
     const auto remove = [this] { leftovers_.Remove({directory_}); };
     if (!os::RunAsRootWith({}, remove)) remove();

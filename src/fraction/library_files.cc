@@ -26,7 +26,8 @@ constexpr std::string_view kElf =
     "\x7f"
     "ELF";
 
-// As InstallLibrary names it: HAMi's own versions and other people's files are not ours to remove.
+// True for a name that InstallLibrary makes. HAMi's versions and other parties' files must not be
+// removed.
 bool IsInstalledName(std::string_view file) {
   if (!file.starts_with(kLibraryPrefix)) return false;
   file.remove_prefix(kLibraryPrefix.size());
@@ -34,7 +35,7 @@ bool IsInstalledName(std::string_view file) {
          std::ranges::all_of(file, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
 }
 
-// "v2.10.0" after "v2.9.1", and a release after what led to it ("v2.10.0-rc.1").
+// "v2.10.0" is newer than "v2.9.1", and a release is newer than its candidates ("v2.10.0-rc.1").
 bool IsNewer(std::string_view version, std::string_view than) {
   const std::string_view numbers = version.substr(0, version.find('-'));
   const std::string_view others = than.substr(0, than.find('-'));
@@ -43,7 +44,7 @@ bool IsNewer(std::string_view version, std::string_view than) {
   return released != other_released ? released : NaturalLess()(than, version);
 }
 
-// "; beside it: a, b" of what may be meant instead; empty: nothing.
+// "; beside it: a, b": files that may be meant instead; empty: none.
 std::string Beside(const os::Root& root, const std::string& library) {
   constexpr size_t kMost = 5;
   const auto files = os::ListDirectory(root.Path(library.substr(0, library.rfind('/'))));
@@ -107,7 +108,8 @@ Status CheckLibrary(const os::Root& root, const FractionRules& fractions) {
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
                                    const std::string& directory) {
   const std::string library = TRY(os::ReadFile(root.Path(source), kMostLibrary));
-  // A loader only complains of what is none, and the program goes on without limits.
+  // The loader only warns about a file that is no library, and the program then runs without
+  // limits. So it is refused.
   if (!library.starts_with(kElf)) {
     return Fail(Reason::kNotEnforced, "{} is no library that a program can load", source);
   }
@@ -187,7 +189,7 @@ void OldLibraries::Remove(const std::map<std::string, std::set<std::string>>& ne
   }
   const auto former = std::exchange(unnamed_, {});
   if (old.empty()) return;
-  // In doubt all stay.
+  // If the used libraries are unknown, all stay.
   const auto named = Named();
   if (!named) return;
   const Steady now = clock_.Now();

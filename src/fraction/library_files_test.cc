@@ -21,7 +21,7 @@ class LibraryFilesTest : public GrantBinderTest {
  protected:
   LibraryFilesTest() { EXPECT_TRUE(os::MakeDirectories(directory_ + "/image", 0755)); }
 
-  // The path on the host of what is there, or why it is not.
+  // The installed path on the host, or the error.
   std::string Install(const std::string& library) {
     EXPECT_TRUE(os::ReplaceFile(directory_ + kSource, library));
     const auto installed = InstallLibrary(root_, kSource, kLibraryDirectory);
@@ -31,7 +31,7 @@ class LibraryFilesTest : public GrantBinderTest {
     return os::ListDirectory(directory_ + kLibraryDirectory).value();
   }
   void RemoveAllBut(const std::string& newest) { old_.Remove({{kLibraryDirectory, {newest}}}); }
-  // Kubelet has granted this library by the answer of Allocate.
+  // kubelet has granted this library in an answer to Allocate.
   void Mount(const std::string& library) {
     Hold("uid-1", "app", {Share(0, 0)}, Field(2, Field(1, "/l") + Field(2, library)));
   }
@@ -94,7 +94,7 @@ TEST_F(LibraryFilesTest, GrantsNameWhatWasInstalledAndNothingWhereItCouldNotBe) 
   EXPECT_EQ(resource.rendering, rendering_);
 }
 
-// As nodes look that HAMi was on: since 2.5 its plugin leaves a version, and nothing else.
+// A node that had HAMi: since 2.5 its plugin leaves only a versioned library.
 TEST_F(LibraryFilesTest, HamisIsTheHighestVersionElseThePlainOneAndNeverOneOfOurs) {
   const std::string prefix = directory_ + "/usr/local/vgpu/libvgpu.so";
   const auto found = [&] { return FindLibrary(root_, kLibraryDirectory); };
@@ -145,7 +145,8 @@ TEST_F(LibraryFilesTest, WhereItIsMissingWhatLiesBesideItIsNamed) {
                    "/usr/local/vgpu/libvgpu.so.2; beside it: libvgpu.so"}));
 }
 
-// Kept by whom HAMi's plugin or an agent of before bound: Tessera's library came since.
+// Containers that HAMi's plugin or a former agent bound keep their lock after Tessera's library was
+// installed.
 TEST_F(LibraryFilesTest, AContainerOfHamisLibraryHasItsLockStill) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
@@ -178,7 +179,7 @@ TEST_F(LibraryFilesTest, AContainerThatStartsAgainHasTheVersionThatItBeganWith) 
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)), before);
 
-  // Somebody took it away.
+  // Another party removes it.
   ASSERT_TRUE(os::RemoveFile(directory_ + Install(kElf + "1")));
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   const std::string after = os::ReadFile(directory_ + "/cdi/" + GrantFileName(kOne)).value();
@@ -230,7 +231,7 @@ TEST_F(LibraryFilesTest, WhatAGrantNamesStays) {
   EXPECT_TRUE(os::Exists(directory_ + by_document));
   EXPECT_TRUE(os::Exists(directory_ + by_answer));
 
-  // Kubelet's word is awaited where it is not to be had.
+  // If the checkpoint cannot be read, the removal waits for it.
   ASSERT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint", "torn"));
   ASSERT_TRUE(os::RemoveTree(directory_ + "/state"));
   RemoveAllBut(newest);

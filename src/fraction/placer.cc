@@ -16,7 +16,7 @@
 namespace tessera {
 namespace {
 
-// The devices of a part are here, and well.
+// Checks that the fractions' devices exist and are healthy.
 Status CheckDevices(const Offer& offer, std::span<const Fraction> parts) {
   for (const Fraction& part : parts) {
     const auto device = offer.PositionOf(part.device);
@@ -61,7 +61,7 @@ Result<Placer::Decision> Placer::Decide(const Binding& binding, const HeldGrant&
                 "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
                 record->container, record->pod_uid, held.container, held.pod_uid);
   }
-  // What Allocate promised holds, whatever the configuration says by now.
+  // Allocate's promise holds, even if the configuration has changed since.
   const bool by_request = binding.rendering.fractions->requests.has_value() && held.by_request();
   const bool promised = held.asked || held.matched;
   if ((promised && !by_request) || (held.asked && !WritesCdi(binding.rendering))) {
@@ -90,8 +90,8 @@ PodPtr Placer::PodOf(const std::string& uid) const {
   return pod == pods_.end() ? nullptr : pod->second;
 }
 
-// The limits of GPUs go by the container's own count of them, and each document begins at its
-// first.
+// A GPU's limits are numbered by the container's own order, and each document starts at the first.
+// So a container can have only one such grant.
 Status Placer::CheckAlone(const HeldGrant& mine) const {
   for (const HeldGrant* held : held_->OfPod(mine.pod_uid)) {
     const bool same = held->container == mine.container && held->resource != mine.resource;
@@ -101,8 +101,8 @@ Status Placer::CheckAlone(const HeldGrant& mine) const {
   return {};
 }
 
-// One that counts as ended, and whose room others may have, needs it anew: the init container of a
-// pod whose sandbox is made again, a static pod.
+// A container that counts as ended has lost its capacity to others, so it must get it again. This
+// happens to init containers if the pod's sandbox is remade, and to static pods.
 Result<BindingRecordPtr> Placer::StartedAgain(const Binding& binding, const HeldGrant& held,
                                               BindingRecordPtr record) {
   const PodPtr pod = record->placement.empty() ? nullptr : PodOf(record->pod_uid);
@@ -126,7 +126,8 @@ Result<BindingRecord> Placer::RecordOfShares(const Binding& binding, const HeldG
                        .ids = held.ids};
 }
 
-// What Allocate said, whatever the configuration says by now; on devices that are well.
+// The fractions that Allocate promised, even if the configuration has changed. Their devices must
+// be healthy.
 Result<std::vector<Fraction>> Placer::PartsOf(const Binding& binding, const HeldGrant& held) {
   if (!held.parts) return FractionsOf(binding.offer, *binding.rendering.fractions, held.ids);
   for (const std::string& id : held.ids) {
@@ -140,8 +141,8 @@ Result<std::vector<Fraction>> Placer::PartsOf(const Binding& binding, const Held
   return *held.parts;
 }
 
-// The pod counts as a whole from its first container on, so that nobody takes what the others of it
-// were promised.
+// The first container reserves the capacity of its whole pod, so other pods cannot take its other
+// containers' share.
 Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const HeldGrant& held,
                                               const Pods& pods) {
   const auto found = pods.find(held.pod_uid);
@@ -152,7 +153,8 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
   const BindingRecordPtr former = TRY(FormerRecord(held.pod_uid, held.resource));
   auto [placement, fitted] = former == nullptr ? TRY(PlacementFor(binding, pod))
                                                : ChosenPlacement{former->placement, former->fitted};
-  // All of it, whatever is said to have ended: nothing of it has begun.
+  // No container of the pod has started, so all of them count, even those that are reported as
+  // ended.
   if (former == nullptr)
     TRY(CheckCapacity(binding, held, UsageOfPlacement(placement, nullptr), false));
   const auto own = std::ranges::find(placement, held.container, &PlacedContainer::name);
@@ -193,7 +195,7 @@ Result<Placer::ChosenPlacement> Placer::PlacementFor(const Binding& binding, con
   return ChosenPlacement{TRY(FitPlacement(pod, rules, capacities, shares)), true};
 }
 
-// What stands on a pod that was fitted is what it has of another resource.
+// A fitted pod's annotations may be those of another resource.
 Result<bool> Placer::IsToBeFitted(const Binding& binding, const kube::Pod& pod) {
   if (!binding.rendering.fractions->requests->fit_unplaced) return false;
   if (!hami::IsPlaced(pod, *binding.rendering.fractions->requests->vendor)) return true;
@@ -205,7 +207,7 @@ Result<bool> Placer::IsToBeFitted(const Binding& binding, const kube::Pod& pod) 
   return false;
 }
 
-// By a record that cannot be read it may be another than by what stands on the pod now.
+// An unreadable record may differ from the pod's current annotations, so it is an error.
 Result<BindingRecordPtr> Placer::FormerRecord(const std::string& pod_uid,
                                               const std::string& resource) {
   for (const HeldGrant* held : held_->OfPod(pod_uid)) {
@@ -217,7 +219,7 @@ Result<BindingRecordPtr> Placer::FormerRecord(const std::string& pod_uid,
   return nullptr;
 }
 
-// Null where what was last said of the pod is known to be wrong.
+// Null if the pod's last known state is known to be wrong.
 PodPtr Placer::StateOf(const std::string& uid) {
   PodPtr pod = PodOf(uid);
   const auto outdated = outdated_.find(uid);
@@ -227,9 +229,8 @@ PodPtr Placer::StateOf(const std::string& uid) {
   return pod;
 }
 
-// Parts of equal sizes always fit. Where the configuration has changed under running pods, or says
-// more than a device has, they may not. `counted`: the container's pod counts by a placement
-// already, and is wanted anew.
+// Equal parts always fit, unless the configuration changed under running pods or exceeds a device.
+// `counted`: the container's pod already counts by a placement, and is placed again.
 Status Placer::CheckCapacity(const Binding& binding, const HeldGrant& mine,
                              const UsageByDevice& more, bool counted) {
   const FractionRules& fractions = *binding.rendering.fractions;
@@ -245,7 +246,7 @@ Status Placer::CheckCapacity(const Binding& binding, const HeldGrant& mine,
                                 more, fractions.requests.has_value());
 }
 
-// What all have of each device: as it was decided for their pods as a whole, or share by share.
+// The used capacity of each device: by placements of whole pods, or share by share.
 const UsedCapacity& Placer::UsedNow(const Binding& binding) {
   if (used_capacity_ && of_ == &binding.offer) return *used_capacity_;
   used_capacity_.emplace();
@@ -265,14 +266,14 @@ const UsedCapacity& Placer::UsedNow(const Binding& binding) {
     } else if (*record != nullptr) {
       if (auto known = former.extract(held.name)) usages_.insert(std::move(known));
       Count(held, *record);
-    }  // else it is not bound yet: its turn to be checked comes
+    }  // otherwise it is not bound yet, and is checked later
   }
   for (const auto& [held, why] : unknown) CountUnknown(binding, *held, why);
   for (const HeldGrant* held : foreign) CountForeign(binding, *held);
   return *used_capacity_;
 }
 
-// A placement is of the pod that its record names, whoever is said to hold it by now.
+// A placement counts for the pod in its record, even if kubelet names another holder.
 void Placer::Count(const HeldGrant& held, const BindingRecordPtr& record) {
   if (record->placement.empty()) {
     used_capacity_->AddShares(held.pod_uid, held.ids, record->ids.empty() ? held.ids : record->ids,
@@ -289,8 +290,8 @@ const UsageByDevice& Placer::UsageOfPod(const std::string& grant, const BindingR
   return (known = {record, pod, UsageOfPlacement(record->placement, pod.get())}).usage;
 }
 
-// Of a pod whose containers another plugin has served: by what the scheduler wrote. What is
-// recorded of the pod goes before, which nobody can write anew.
+// Counts a pod whose containers another plugin served, by the scheduler's annotations. Our record
+// of the pod takes precedence, because other parties cannot forge it.
 void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
   const FractionRules& fractions = *binding.rendering.fractions;
   const bool ours = fractions.requests && held.resource == binding.offer.resource;
@@ -304,8 +305,9 @@ void Placer::CountForeign(const Binding& binding, const HeldGrant& held) {
     used_capacity_->AddPod(held.pod_uid, held.resource, UsageOfPlacement(*placement, pod.get()));
 }
 
-// Of a container whose record cannot be read: what Allocate promised it, or else nobody knows how
-// much, of the capacities that kubelet took its ids of and of those that were chosen for its pod.
+// Counts a container with an unreadable record: by Allocate's promise, otherwise as an unknown
+// amount. The unknown amount counts on the devices of its ids and on the devices that were chosen
+// for its pod.
 void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const Error& why) {
   if (used_capacity_->HasPod(held.pod_uid, held.resource)) return;
   const FractionRules& fractions = *binding.rendering.fractions;
@@ -315,7 +317,7 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
                                            held.container, held.pod_uid, why.message));
   };
   if (held.parts && held.matched && fractions.own_library) {
-    // The limits file may have said other sizes, never another GPU.
+    // The limits file may have had other sizes, but not another GPU.
     for (const Fraction& part : *held.parts) add(part.device);
     return;
   }
@@ -324,7 +326,7 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
   const bool of_another = !held.resource.empty() && held.resource != binding.offer.resource;
   if (of_another || (!held.asked && !fractions.requests)) return;
   const PodPtr pod = PodOf(held.pod_uid);
-  if (pod != nullptr && !hami::IsPlaced(*pod)) return;  // it was fitted to its ids
+  if (pod != nullptr && !hami::IsPlaced(*pod)) return;  // its placement was fitted to its ids
   const auto chosen = pod != nullptr && fractions.requests
                           ? hami::ReadPlacement(*pod, *fractions.requests->vendor,
                                                 RulesOf(held.resource, *fractions.requests),

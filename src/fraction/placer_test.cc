@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as taken while grants are decided: of many at once, and of what nobody can read.
+// Used capacity during decisions: for many grants at once, and for unreadable records.
 #include "fraction/placer.h"
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ constexpr char kThirdGrant[] = "00000000000000000000000000000003";
 
 class PlacerTest : public GrantRequestsTest {
  protected:
-  // As Bind of each, all at once.
+  // Binds all ids at the same time.
   std::vector<std::string> BindAtOnce(const std::vector<std::string>& ids) {
     std::vector<std::string> results(ids.size());
     std::latch all_there(static_cast<std::ptrdiff_t>(ids.size()));

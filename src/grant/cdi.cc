@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a grant that speak CDI, the Container Device Interface: names, annotations and the
-// document a runtime reads the devices' edits from.
+// The CDI (Container Device Interface) parts of a grant: names, annotations, and the document from
+// which a runtime reads the devices' edits.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ std::string DeviceName(std::string_view id) {
   return name.empty() ? HashOf(id) : name + "-" + HashOf(id);
 }
 
-// A device's own variable: CDI puts the edits of several devices one after the other, and of one
-// variable the last would count. "DUMMY_VISIBLE_DEVICES_7=7".
+// A variable per device, "DUMMY_VISIBLE_DEVICES_7=7". CDI appends the edits of several devices, so
+// of equal variables only the last would count.
 std::string OwnVariable(std::string variable, const Device& device, const std::string& value) {
   variable += '_';
   for (char c : device.key.id) {
@@ -151,7 +151,7 @@ std::string CdiNameOf(const Device& device, const Rendering& rendering) {
 }
 
 std::string CdiAnnotationKey(std::string_view prefix, std::string_view resource) {
-  const size_t begin = prefix.rfind('/') + 1;  // 0 where there is no slash
+  const size_t begin = prefix.rfind('/') + 1;  // 0 if there is no slash
   std::string name = fmt::format("{}{}", prefix.substr(begin), resource);
   std::replace(name.begin(), name.end(), '/', '_');
   if (name.size() > kAnnotationNameLimit) {

@@ -74,7 +74,7 @@ json::Object EditsJson(const Edits& edits) {
   return object;
 }
 
-// How often each stands there is no news: the first counts.
+// Removes repeated items and keeps the first of each.
 template <class Item>
 void RemoveRepeated(std::vector<Item>& items) {
   std::vector<Item> unique;
@@ -97,7 +97,7 @@ void RemoveRepeated(Edits& edits) {
   RemoveRepeated(edits.additional_gids);
 }
 
-// But for a device that would have none left.
+// Removes the common edits from a device's, unless it would have none left.
 void RemoveCommon(const Edits& common, Edits& edits) {
   Edits rest = edits;
   RemoveThose(common.env, rest.env);

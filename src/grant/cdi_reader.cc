@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a CDI document as runtimes do: a field that is not known, a value of another type or a
-// version that does not have what is used make them refuse the whole of it.
+// Reads a CDI document as strictly as runtimes do. They refuse the whole document for an unknown
+// field, a value of another type, or a version that lacks a used field.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// Reading goes on to the first thing that is wrong.
+// Reads up to the first error.
 class Reader {
  public:
   Result<Document> ReadAll(const json::Value& value) {
@@ -103,7 +103,7 @@ class Reader {
     return edits;
   }
 
-  // What documents of ours never have.
+  // Reads edits that our documents never have.
   void ReadOthers(const json::Object& object, const std::string& at) {
     Each(object, at, "netDevices", [&](const json::Value& item, const std::string& place) {
       static constexpr std::string_view kFields[] = {"hostInterfaceName", "name"};
@@ -286,7 +286,7 @@ class Reader {
   std::string version_;
   Needs needs_;
   bool others_ = false;  // the device has edits that are not kept
-  std::string wrong_;    // the first thing
+  std::string wrong_;    // the first error
 };
 
 }  // namespace

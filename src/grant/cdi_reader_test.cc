@@ -7,7 +7,7 @@
 namespace tessera::cdi {
 namespace {
 
-// With these common edits.
+// A document with these common edits.
 std::string With(const std::string& edits, const std::string& version = "0.7.0") {
   return fmt::format(R"({{"cdiVersion": "{}", "kind": "ab.com/gpu", "devices": [)"
                      R"({{"name": "a", "containerEdits": {{"env": ["A=1"]}}}}],)"

@@ -7,7 +7,7 @@
 namespace tessera::cdi {
 namespace {
 
-// From the first that any runtime in use reads.
+// Versions from the oldest that a runtime in use reads.
 constexpr std::array<std::string_view, 8> kVersions = {"0.3.0", "0.4.0", "0.5.0", "0.6.0",
                                                        "0.7.0", "0.8.0", "1.0.0", "1.1.0"};
 

@@ -13,12 +13,12 @@
 namespace tessera {
 namespace {
 
-// The shares of one GPU that are asked for.
+// The requested shares of one GPU.
 struct Held {
   uint32_t device = 0;
   int64_t shares = 0;
-  int64_t memory = 0;  // MiB, by configured sizes
-  int cores = 0;       // likewise
+  int64_t memory = 0;  // MiB, from configured sizes
+  int cores = 0;       // percent, from configured sizes
 };
 
 Result<Fraction> PartOf(const Offer& offer, const FractionRules& fractions, const Held& held) {
@@ -36,7 +36,7 @@ Result<Fraction> PartOf(const Offer& offer, const FractionRules& fractions, cons
   return Fraction{device.key.id, std::max<int64_t>(memory, 1), std::max(cores, 1)};
 }
 
-// No less than that.
+// Nothing if the number is less than `least`.
 std::optional<int64_t> ReadNumber(std::string_view digits, int64_t least) {
   int64_t number = 0;
   const char* end = digits.data() + digits.size();
@@ -45,12 +45,13 @@ std::optional<int64_t> ReadNumber(std::string_view digits, int64_t least) {
                                                                 : std::nullopt;
 }
 
-// With the '/' before it.
+// The last part of the path, with its '/'.
 std::string_view FileIn(std::string_view path) {
   return path.substr(path.rfind('/'));
 }
 
-// What a container writes is data, whoever finds it there later: its own root, the host's users.
+// Files that a container writes must only be data for the host's users and for its own root. So the
+// mount allows no programs, set-user-ID bits or device nodes.
 cdi::Mount MountOf(const Mount& mount) {
   cdi::Mount made = CdiMount(mount);
   if (!mount.read_only) made.options = {"rbind", "rprivate", "nosuid", "nodev", "noexec", "rw"};
@@ -169,7 +170,7 @@ Result<cdi::Document> FractionDocument(const Offer& offer, const Rendering& rend
     }
     Append(CdiEditsOf(offer.devices[*known], rendering, described), edits);
   }
-  // As they are seen now: a GPU may have come or gone since they were granted.
+  // Sorted by the current order: a GPU may have been added or removed since the grant.
   FractionGrant sorted = grant;
   SortAsContainersSee(offer, sorted.parts);
   const FractionRules& fractions = *rendering.fractions;

@@ -122,7 +122,7 @@ TEST(FractionDocument, HasWhatItsDevicesNeedAndNothingOfOthers) {
   EXPECT_EQ(edits.mounts.size(), 7U);
 }
 
-// A set-user-ID program or a device node that a container leaves is of no use to anybody.
+// A set-user-ID program or a device node that a container leaves must have no effect.
 TEST(FractionDocument, WhatAContainerWritesIsData) {
   Rendering rendering;
   rendering.cdi_kind = "ab.com/gpu";
@@ -144,7 +144,7 @@ TEST(FractionDocument, CountsCardsAsTheContainerSeesThemNow) {
   Rendering rendering;
   rendering.cdi_kind = "ab.com/gpu";
   rendering.fractions = Parts(2);
-  const std::vector<Fraction> parts = {{kFirst, 300, 20}, {kSecond, 400, 20}};  // as they once were
+  const std::vector<Fraction> parts = {{kFirst, 300, 20}, {kSecond, 400, 20}};  // in a former order
   const cdi::Parts described;
   const auto document =
       FractionDocument(TwoCards(1000, 2, -1), rendering,

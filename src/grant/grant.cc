@@ -32,7 +32,7 @@ constexpr std::array kStrategies = {
     StrategyRow{Strategy::kCdiCri, "cdi-cri"},
 };
 
-// The devices the ids belong to, each once, in their order.
+// The devices of the ids, each once, in the offer's order.
 Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) {
   if (ids.empty()) {
     return Fail(Reason::kEmptyRequest, "{}: the request names no device", offer.resource);
@@ -55,7 +55,7 @@ Result<Devices> DevicesOf(const Offer& offer, std::span<const std::string> ids) 
   }
   Devices devices;
   devices.reserve(positions.size());
-  for (uint32_t position : positions) {  // device by device, as the shares of an offer are
+  for (uint32_t position : positions) {  // an offer's shares are ordered by device
     const Share& share = offer.shares[position];
     TRY(CheckHealthy(offer, share.device));
     TRY(CheckRoom(offer, share));
@@ -77,7 +77,7 @@ Status CheckCount(const Offer& offer, const Rendering& rendering, size_t count) 
               offer.resource, count);
 }
 
-// Whether one thing in the container serves for both; of a node, with what either may do with it.
+// True if one node in the container serves both. `taken` then gets the permissions of both.
 bool Joined(const DeviceNode& node, DeviceNode& taken) {
   if (node.host_path != taken.host_path) return false;
   for (const char letter : node.permissions) {
@@ -89,8 +89,8 @@ bool Joined(const Mount& mount, const Mount& taken) {
   return mount == taken;
 }
 
-// Collects the nodes or mounts of the devices. What several devices share is named once; two
-// different things for one place in the container cannot both be had.
+// Collects the nodes or mounts of the devices. A shared one is listed once. Two different ones for
+// the same path in the container are an error.
 template <class Item>
 Result<std::vector<Item>> Collect(const Offer& offer, const Devices& devices,
                                   std::vector<Item> Device::* items) {
@@ -110,7 +110,7 @@ Result<std::vector<Item>> Collect(const Offer& offer, const Devices& devices,
   return collected;
 }
 
-// Puts the channels' nodes behind all others.
+// Moves the channels' nodes to the end.
 void MoveBehind(const std::vector<Channel>& channels, std::vector<DeviceNode>& nodes) {
   for (const Channel& channel : channels) {
     std::stable_partition(nodes.begin(), nodes.end(), [&](const DeviceNode& node) {
@@ -126,7 +126,7 @@ bool Have(const Devices& devices, const Channel& channel) {
   });
 }
 
-// Those that the devices have.
+// The channels of the devices.
 std::vector<const Channel*> ChannelsOf(const Devices& devices, const Rendering& rendering) {
   std::vector<const Channel*> channels;
   for (const Channel& channel : rendering.channels) {
@@ -172,7 +172,7 @@ void ListByMounts(const Devices& devices, const Rendering& rendering, Grant& gra
   }
 }
 
-// `late`: the grant's name stands for its devices.
+// `late`: the grant's name replaces its devices' names.
 std::vector<std::string> CdiNames(const Devices& devices, const Rendering& rendering,
                                   std::string_view late) {
   std::vector<std::string> names;
@@ -218,7 +218,7 @@ Status Render(const Offer& offer, const Rendering& rendering, const Devices& dev
   return {};
 }
 
-// Those that the container has by the match.
+// The devices that the match gives the container.
 Result<Devices> MatchedDevices(const Offer& offer, const FractionMatch& match) {
   Devices devices;
   for (const Fraction& part : match.parts) {
@@ -240,7 +240,8 @@ void Enforce(const FractionRules& fractions, const FractionGrant& granted, Grant
                     std::back_inserter(grant.mounts));
 }
 
-// What kubelet keeps of it is compared with whose it turns out to be.
+// Adds annotations with the matched container. kubelet keeps them, and the check before the start
+// compares them.
 void AddMatched(const Offer& offer, const FractionRules& fractions, std::string_view name,
                 const FractionMatch& match, Grant& grant) {
   FractionGrant granted{.name = std::string(name),
@@ -256,15 +257,15 @@ void AddMatched(const Offer& offer, const FractionRules& fractions, std::string_
       {.host_path = GateOf(fractions, name), .container_path = kGate, .permissions = "r"});
 }
 
-// By which it is found again, and whatever else reads the visible-devices variable finds nothing.
+// Puts the grant's name in the answer, by which PreStart finds it. The visible-devices variable
+// names no device for other readers.
 void NameLate(const Rendering& rendering, std::string_view name, Grant& grant) {
   grant.annotations[rendering.fractions ? kGrantAnnotation : kPreparedAnnotation] = name;
   if (WritesCdi(rendering) && !rendering.env.empty()) grant.envs[rendering.env] = "void";
 }
 
-// What a grant of virtual GPUs says besides. The sizes are worked out in any case, so that a
-// container whose sizes are not known is refused at once; but those that its pod has asked for are
-// known only once it is known which pod that is.
+// Adds the parts of a grant of virtual GPUs. Configured sizes are computed now, so a container with
+// unknown sizes is refused at once. Requested sizes are known only after the pod is known.
 Status AddFractions(const Offer& offer, const Rendering& rendering,
                     std::span<const std::string> ids, std::string_view name,
                     const FractionMatch* match, Grant& grant) {
@@ -338,7 +339,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
   }
   const std::string_view late = WritesCdi(rendering) ? name : "";
   Grant grant;
-  // Whatever their order in the configuration: mounts have the last word on the variable.
+  // The table's order applies, not the configuration's: mounts must set the variable last.
   for (const StrategyRow& row : kStrategies) {
     if (std::ranges::count(rendering.strategies, row.strategy) == 0) continue;
     if (!late.empty() && !IsCdi(row.strategy)) continue;

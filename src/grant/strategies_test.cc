@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container gets under every combination of strategies, as NVIDIA's device plugin has it:
-// the answer is put together from the parts of a table, in the order of the plugin's own rules.
+// A container's grant under every combination of strategies, compared with NVIDIA's device plugin.
+// The expected answer follows the plugin's own rules, in their order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,15 +22,15 @@ constexpr char kB[] = "1b9e3c55-77aa-4c1d-8f00-3a5b6c7d8e9f";
 
 using Texts = std::vector<std::string>;
 
-// Devices of a node, and what of them is asked for, out of order.
+// Devices of a node, and the requested ones in another order.
 struct Case {
   std::string name;
   Policy policy;
   Texts ids;
   Texts asked;
-  Texts uuids;    // what containers are told, in the order of the GPUs
-  Texts indices;  // likewise
-  Texts own;      // the nodes of what is asked for
+  Texts uuids;    // values for containers, in the GPUs' order
+  Texts indices;  // values for containers, in the GPUs' order
+  Texts own;      // the nodes of the requested devices
 };
 
 std::vector<Case> Cases() {
@@ -56,7 +56,7 @@ std::vector<Case> Cases() {
        {b},
        {"1"},
        {"/dev/nvidia1"}},
-      // Two instances of one GPU: its node is theirs both.
+      // Two instances of one GPU share its node.
       {"mig",
        {},
        {mig_a, mig_b},
@@ -76,7 +76,7 @@ struct Setting {
   std::vector<ExtraDevice> extras = {};
 };
 
-// What a container gets beside its GPUs when it is switched on.
+// A device that a container gets in addition to its GPUs, if switched on.
 ExtraDevice ExtraOf(const std::string& variable, const char* cdi_name) {
   return {variable, fmt::format("{}/{}=all", kVendor, cdi_name)};
 }
@@ -94,7 +94,7 @@ std::vector<T> Chosen(unsigned bits, const std::vector<T>& of) {
 }
 
 std::vector<Setting> Settings() {
-  // Backwards: the order in the configuration is of no account.
+  // In reverse: the configuration's order does not matter.
   const Texts all = {"cdi-cri", "cdi-annotations", "volume-mounts", "envvar"};
   std::vector<Setting> settings;
   for (unsigned strategies = 1; strategies < 16; ++strategies) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What grants make of the traits of devices.
+// The effect of devices' traits on grants.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices a pod's user wants, as he says it to HAMi's scheduler by annotations. Pure; any
-// thread.
+// The devices that a pod's user wants, from annotations for HAMi's scheduler. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@
 
 namespace tessera::hami {
 
-// A list with commas. Spaces at the ends of its parts, and empty parts, are passed over.
+// The parts of a comma-separated list. Spaces around parts and empty parts are dropped.
 std::vector<std::string> ListIn(std::string_view text);
 DeviceSelector SelectorOf(const kube::Pod& pod, const Vendor& vendor);
 

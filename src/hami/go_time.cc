@@ -11,7 +11,7 @@
 namespace tessera::hami {
 namespace {
 
-// Takes what is read off the front; wrong once and for all when something else stands there.
+// Reads from the front of a text. After a mismatch it stays failed.
 class TimeReader {
  public:
   explicit TimeReader(std::string_view text) : text_(text) {}
@@ -40,7 +40,7 @@ class TimeReader {
     while (!text_.empty() && IsDigit(text_.front())) text_.remove_prefix(1);
   }
 
-  // Both with `between` where the date ends.
+  // A date and a time, separated by `between`.
   Wall DateAndTime(char between) {
     const int year = Number(4, 0, 9999);
     Skip('-');

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kReportedWord = "Reported ";
 constexpr size_t kDateTimeSize = 19;
 
-// Behind the first '_'.
+// The time after the first '_'.
 std::optional<Wall> StampOf(std::string_view value) {
   const size_t line = value.find('_');
   if (line == std::string_view::npos) return std::nullopt;
@@ -19,7 +19,7 @@ std::optional<Wall> StampOf(std::string_view value) {
 }  // namespace
 
 Handshake ReadHandshake(std::string_view value) {
-  // Wherever the word stands, as HAMi looks for it.
+  // The word may be anywhere in the value, as for HAMi.
   if (value.find("Requesting") != std::string_view::npos) {
     return {HandshakeState::kRequesting, StampOf(value)};
   }

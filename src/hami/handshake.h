@@ -14,16 +14,16 @@
 namespace tessera::hami {
 
 enum class HandshakeState : uint8_t {
-  kNone,        // missing, or something else
-  kRequesting,  // the scheduler wants to hear of the plugin
-  kReported,    // the plugin was there
-  kDeleted,     // the scheduler has given the node up
+  kNone,        // missing or unknown
+  kRequesting,  // the scheduler asks the plugin to report
+  kReported,    // the plugin has reported
+  kDeleted,     // the scheduler has dropped the node
 };
 
 struct Handshake {
   HandshakeState state = HandshakeState::kNone;
-  // As it is written, taken for UTC: the scheduler writes its local time without its zone. Nothing
-  // where none can be read, which says nothing else.
+  // The written time, read as UTC: the scheduler writes its local time without a zone. Nothing if
+  // it cannot be read; `state` is valid even then.
   std::optional<Wall> time{};
   bool operator==(const Handshake&) const = default;
 };
@@ -31,7 +31,7 @@ struct Handshake {
 // "Requesting_2026-08-21 09:30:00", "Deleted_...", "Reported 2026-08-21 09:30:00.1 +0000 UTC ...".
 Handshake ReadHandshake(std::string_view value);
 
-// `running`: for how long the program has.
+// `running`: how long the program has run.
 std::string WriteReported(Wall now, Duration running);
 
 }  // namespace tessera::hami

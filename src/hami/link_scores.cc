@@ -10,7 +10,7 @@
 namespace tessera::hami {
 namespace {
 
-// More are not known to HAMi.
+// HAMi counts no more than these.
 constexpr int kMostNvlinks = 18;
 constexpr int kNvlinkPoints = 100;
 
@@ -32,14 +32,14 @@ int AncestorPoints(CommonAncestor ancestor) {
   return 0;
 }
 
-// Those through an NVSwitch where no NVLink ends at the other GPU itself.
+// The NVLinks that end at the other GPU; if there are none, those through an NVSwitch.
 int Nvlinks(const Link& link) {
   const int links =
       link.nvlinks > 0 ? link.nvlinks : std::min(link.switch_links, link.switch_links_of);
   return std::clamp(links, 0, kMostNvlinks);
 }
 
-// HAMi compares how many kinds of links there are, not how good they are.
+// HAMi compares the number of kinds of links, not their quality.
 int KindsOfLinks(const Link& link) {
   return (link.ancestor ? 1 : 0) + (Nvlinks(link) > 0 ? 1 : 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How close the GPUs of a node are to each other, in HAMi's points: the value of
-// Vendor::node_score. Pure; plain data; any thread.
+// The closeness of a node's GPUs to each other, in HAMi's points: the value of Vendor::node_score.
+// Pure; plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 
 namespace tessera::hami {
 
-// What two GPUs have in common on PCIe (nvmlDeviceGetTopologyCommonAncestor).
+// The common PCIe ancestor of two GPUs (nvmlDeviceGetTopologyCommonAncestor).
 enum class CommonAncestor : uint8_t {
-  kSystem,      // nothing: they are at different CPUs
+  kSystem,      // none: they are at different CPUs
   kNode,        // a CPU
   kHostBridge,  // a host bridge
-  kMultiple,    // several switches between them
-  kSingle,      // one switch
-  kInternal,    // the board
+  kMultiple,    // several PCIe switches
+  kSingle,      // one PCIe switch
+  kInternal,    // the same board
 };
 
-// How one GPU reaches another.
+// The link from one GPU to another.
 struct Link {
   std::optional<CommonAncestor> ancestor{};
   int nvlinks = 0;          // that end at the other GPU
@@ -34,24 +34,24 @@ struct Link {
   int switch_links_of = 0;  // of the other GPU
 };
 
-// The link that is worth so many points, all of its NVLinks as if they ended at the other GPU: for
-// who keeps the points alone.
+// The link with these points, for callers that store only points. All NVLinks count as if they
+// ended at the other GPU.
 Link LinkOfPoints(int points);
 
-// The points of the pair. 0 where one way is known otherwise than the other way back: HAMi tells of
-// it as an event of the node, AsymmetricGPUP2PLink.
+// The points of the pair. 0 if the two directions differ; HAMi reports that as the node's event
+// AsymmetricGPUP2PLink.
 int PairScore(const Link& there, const Link& back);
 bool IsAsymmetric(const Link& there, const Link& back);
 
 struct DeviceScores {
   std::string uuid;
-  std::map<std::string, int64_t> scores{};  // by the UUID of the other
+  std::map<std::string, int64_t> scores{};  // by the other GPU's UUID
   bool operator==(const DeviceScores&) const = default;
 };
 
 // [{"uuid":"GPU-a","score":{"GPU-b":1220}}]
 std::string EncodeScores(std::span<const DeviceScores> devices);
-// kInvalid when it is not such a list.
+// kInvalid if the text is no such list.
 Result<std::vector<DeviceScores>> DecodeScores(std::string_view text,
                                                const Vendor& vendor = kNvidia);
 

@@ -60,7 +60,7 @@ TEST(PairScore, IsZeroWhereOneWayHasOtherLinksThanTheWayBack) {
   EXPECT_EQ(PairScore(both, pcie), 0);
   EXPECT_TRUE(IsAsymmetric(pcie, both));
   EXPECT_FALSE(IsAsymmetric(both, both));
-  // As many kinds: HAMi takes the way there.
+  // Equal numbers of kinds: HAMi uses the first direction.
   EXPECT_EQ(PairScore({.nvlinks = 4}, pcie), 400);
 }
 

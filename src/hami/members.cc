@@ -6,7 +6,7 @@
 namespace tessera::hami {
 namespace {
 
-// Nothing for one that is missing or null.
+// Null if the member is missing or null.
 const json::Value* MemberOf(const json::Object& object, std::string_view key) {
   const json::Value* value = object.if_contains(key);
   return value == nullptr || value->is_null() ? nullptr : value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of a JSON object as Go reads them into a struct: one that is missing or null leaves what
-// is there, one of another type or beyond the range is kInvalid. Pure; any thread.
+// Reads members of a JSON object as Go reads them into a struct. A missing or null member leaves
+// the field unchanged. A member of another type or out of range is kInvalid. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ Status ReadMember(const json::Object& object, std::string_view key, int32_t& num
 Status ReadMember(const json::Object& object, std::string_view key, uint32_t& number);
 Status ReadMember(const json::Object& object, std::string_view key, int64_t& number);
 
-// The object that a value is.
+// The value as an object; kInvalid if it is none.
 Result<const json::Object*> AsObject(const json::Value& value);
-// A list of what `read` makes of each element; the error says which one it is about.
+// Applies `read` to each element; the error names the element.
 template <class Item>
 Status ReadList(const json::Value& value, std::string_view noun,
                 Result<Item> (*read)(const json::Value&), std::vector<Item>& items) {

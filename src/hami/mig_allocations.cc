@@ -31,7 +31,7 @@ json::Object AllocationJson(const MigAllocation& allocation) {
   return object;
 }
 
-// 0 is an id; what is missing or null is none, and so is an empty UUID.
+// 0 is a valid id. A missing or null member is no id, nor is an empty UUID.
 Result<std::optional<MigInstance>> ReadInstance(const json::Object& object) {
   MigInstance instance;
   TRY(ReadMember(object, kUuidKey, instance.uuid));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MIG devices that HAMi's scheduler has reserved for a pod, and what became of them on the
-// node: the value of kPodMigAllocations. Pure; plain data; any thread.
+// The MIG devices that HAMi's scheduler has reserved for a pod, with the instances that the node
+// made: the value of kPodMigAllocations. Pure; plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tessera::hami {
 
-// What the node made.
+// An instance that the node made.
 struct MigInstance {
   std::string uuid;  // "MIG-..."
   uint32_t gpu_instance = 0;
@@ -24,19 +24,20 @@ struct MigInstance {
 };
 
 struct MigAllocation {
-  int32_t container_index = 0;  // in the pod's devices
-  int32_t device_index = 0;     // in the container's entry
+  int32_t container_index = 0;  // index in the pod's devices
+  int32_t device_index = 0;     // index in the container's entry
   std::string gpu_uuid;
   std::string profile;  // "2g.10gb"
   MigPlacement placement{};
-  std::optional<MigInstance> instance{};  // none: not made yet
+  std::optional<MigInstance> instance{};  // nothing: not made yet
   bool operator==(const MigAllocation&) const = default;
 };
 
-// Empty text without allocations: there is no such annotation.
+// Empty without allocations: the annotation is then absent.
 std::string EncodeMigAllocations(std::span<const MigAllocation> allocations);
-// None of empty text. kInvalid when it is not such a list, one lacks its GPU, profile or placement,
-// has one of the three ids of an instance and not all, or two are of the same device.
+// Empty text has no allocations. Fails with kInvalid if the text is no such list, or two
+// allocations are of the same device. An allocation without GPU, profile or placement is also
+// kInvalid, as is one with only some of an instance's three ids.
 Result<std::vector<MigAllocation>> DecodeMigAllocations(std::string_view text);
 
 }  // namespace tessera::hami

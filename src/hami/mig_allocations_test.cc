@@ -20,7 +20,7 @@ MigAllocation Reserved() {
   return {.gpu_uuid = "GPU-a", .profile = "2g.10gb", .placement = {2, 2}};
 }
 
-// One allocation with these members behind those that it must have.
+// The error for an allocation with these members after the required ones.
 std::string MigError(std::string_view members) {
   const auto read = DecodeMigAllocations(
       fmt::format(R"([{{"gpuUUID":"GPU-a","profile":"1g","placement":{{"size":1}}{}}}])", members));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a GPU in MIG mode can be divided, as HAMi's annotations say it. Plain data; any thread.
+// The MIG profiles of a GPU, as in HAMi's annotations. Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tessera::hami {
 
-// Memory slices of the GPU.
+// A range of the GPU's memory slices.
 struct MigPlacement {
   uint32_t start = 0;
   uint32_t size = 0;

@@ -6,7 +6,7 @@
 namespace tessera::hami {
 namespace {
 
-// Those that leave the most place for others where they begin at the end.
+// True for profiles that leave the most room for others if they start at the end.
 bool BeginsAtTheEnd(std::string_view profile) {
   return profile.starts_with("1g.") || profile.starts_with("3g.");
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slices of GPUs in MIG mode: what a placement says of them, as annotations have it, and back.
-// Pure; any thread.
+// Converts slices of GPUs in MIG mode between placements and annotations. Pure; any thread.
 #pragma once
 
 #include <span>
@@ -14,14 +13,14 @@
 
 namespace tessera::hami {
 
-// In the order in which HAMi's scheduler takes their places: such that large ones are left.
+// Profiles with their places in the order in which HAMi's scheduler takes them: large places stay
+// free longest.
 std::vector<SliceProfile> SliceProfilesOf(std::span<const MigProfile> profiles);
 
-// For pod_allocated's entries in the order of the placement.
+// The allocations for pod_allocated's entries, in the placement's order.
 std::vector<MigAllocation> MigAllocationsOf(const PodPlacement& placement);
 
-// What a pod has by the text of its kPodMigAllocations, in addition to what it has by its devices.
-// kInvalid where that cannot be read.
+// Adds the slices in a pod's kPodMigAllocations to its usage. kInvalid if the text cannot be read.
 Status AddSlices(std::string_view text, UsageByDevice& usage);
 
 }  // namespace tessera::hami

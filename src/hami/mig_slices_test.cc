@@ -8,7 +8,7 @@
 namespace tessera::hami {
 namespace {
 
-// As an A100 of 40 GB is registered.
+// The profiles of a registered A100 with 40 GB.
 std::vector<MigProfile> A100() {
   return {
       {"1g.5gb", 4864, 15, 1, {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}}},

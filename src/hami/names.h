@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that HAMi and its users know, whatever the vendor (vendor.h): keys of annotations and
-// labels, and what a container finds. Plain data; any thread.
+// HAMi's names that do not depend on the vendor (for those see vendor.h): annotations, labels, and
+// a container's variables and paths. Plain data; any thread.
 #pragma once
 
 #include <string_view>
@@ -9,15 +9,15 @@ namespace tessera::hami {
 
 // Annotations of a node.
 inline constexpr std::string_view kNodeLock = "hami.io/mutex.lock";
-// UUIDs with commas between them, written by a person: GPUs that get no more pods.
+// Comma-separated UUIDs, written by a person: these GPUs get no more pods.
 inline constexpr std::string_view kNodeCordon = "hami.io/device-cordon";
 
 // Annotations of a pod that the scheduler and the node write.
 inline constexpr std::string_view kPodNode = "hami.io/vgpu-node";  // a label as well
 inline constexpr std::string_view kPodTime = "hami.io/vgpu-time";  // unix seconds
-// Likewise by a plugin of AMD's: which compute units each of its devices was given.
+// Written by AMD's plugin: the compute units of each granted device.
 inline constexpr std::string_view kPodCuAllocated = "hami.io/amd-cu-allocated";
-// What the keys of Ascend's devices begin with (Vendor::pod_devices_json).
+// The prefix of Ascend's keys (Vendor::pod_devices_json).
 inline constexpr std::string_view kPodAscendDevices = "huawei.com/Ascend";
 inline constexpr std::string_view kPodMigAllocations = "hami.io/vgpu-mig-allocations";
 inline constexpr std::string_view kPodBindPhase = "hami.io/bind-phase";
@@ -35,19 +35,19 @@ inline constexpr std::string_view kNodePolicy = "hami.io/node-scheduler-policy";
 inline constexpr std::string_view kGpuPolicy = "hami.io/gpu-scheduler-policy";
 inline constexpr std::string_view kScoringWeights = "hami.io/device-scoring-weights";
 
-// A label of a pod or namespace: the webhook leaves it alone where the value is "ignore".
+// A label of a pod or namespace: with the value "ignore" the webhook leaves it alone.
 inline constexpr std::string_view kWebhookLabel = "hami.io/webhook";
 inline constexpr std::string_view kWebhookIgnore = "ignore";
 // A label of the scheduler's own pods: "leader" or "follower".
 inline constexpr std::string_view kSchedulerRoleLabel = "hami.io/scheduler-role";
 
-// How a GPU is divided.
+// Modes: how a GPU is divided.
 inline constexpr std::string_view kModeCore = "hami-core";
 inline constexpr std::string_view kModeMig = "mig";
 inline constexpr std::string_view kModeMps = "mps";
 inline constexpr std::string_view kModeTemplate = "template";
 
-// Environment of a container. The first one ends with the number of the device, from 0.
+// Environment of a container. The first one is followed by the device's number, from 0.
 inline constexpr std::string_view kEnvMemoryLimit = "CUDA_DEVICE_MEMORY_LIMIT_";
 inline constexpr std::string_view kEnvSmLimit = "CUDA_DEVICE_SM_LIMIT";
 inline constexpr std::string_view kEnvSharedCache = "CUDA_DEVICE_MEMORY_SHARED_CACHE";
@@ -55,11 +55,11 @@ inline constexpr std::string_view kEnvOversubscribe = "CUDA_OVERSUBSCRIBE";
 inline constexpr std::string_view kEnvLogLevel = "LIBCUDA_LOG_LEVEL";
 inline constexpr std::string_view kEnvCorePolicy = "GPU_CORE_UTILIZATION_POLICY";
 inline constexpr std::string_view kEnvTaskPriority = "CUDA_TASK_PRIORITY";
-// Set by a user: the library is not preloaded where it is true.
+// Set by a user: if true, the library is not preloaded.
 inline constexpr std::string_view kEnvDisableControl = "CUDA_DISABLE_CONTROL";
 inline constexpr std::string_view kEnvVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
 
-// Paths in a container; those of the first group lie under the hook path, by default kHookPath.
+// Paths in a container. The first group is below the hook path, by default kHookPath.
 inline constexpr std::string_view kHookPath = "/usr/local";
 inline constexpr std::string_view kVgpuDirectory = "vgpu";
 inline constexpr std::string_view kLibrary = "vgpu/libvgpu.so";
@@ -70,7 +70,7 @@ inline constexpr std::string_view kPreloadFile = "/etc/ld.so.preload";
 inline constexpr std::string_view kLicenseFile = "/tmp/license";
 inline constexpr std::string_view kValidator = "/usr/bin/vgpuvalidator";
 
-// A resource of the webhook's: it becomes a variable of the container.
+// A resource that the webhook turns into a variable of the container.
 inline constexpr std::string_view kPriorityResource = "nvidia.com/priority";
 
 }  // namespace tessera::hami

@@ -15,7 +15,7 @@
 namespace tessera::hami {
 namespace {
 
-// The group of each device, as numbers; -1: none.
+// The number of each device's group; -1: none.
 std::vector<int32_t> GroupsOf(std::span<const RegisteredDevice> devices, const Vendor& vendor) {
   std::map<std::string_view, int32_t> numbers;
   std::vector<int32_t> groups;
@@ -49,13 +49,13 @@ CandidateDevice CandidateOf(RegisteredDevice device) {
                             .healthy = device.health};
   if (candidate.mode == kModeMig) {
     candidate.profiles = SliceProfilesOf(device.mig_profiles);
-    // Without sizes there is nothing to be had of it, not shares of any size.
+    // A device without sizes offers nothing. Without this entry it would offer any size.
     if (candidate.profiles.empty()) candidate.profiles.emplace_back();
   }
   return candidate;
 }
 
-// Those of a group are closer to each other than to the rest.
+// Devices of one group are closer to each other than to other devices.
 void AddGroupCloseness(std::vector<CandidateDevice>& devices) {
   for (CandidateDevice& device : devices) {
     for (const CandidateDevice& other : devices) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of a node as a scheduler chooses among them, by the annotations that its agent
-// writes: Vendor::node_register and node_score. Pure; any thread.
+// A node's devices as candidates for a scheduler, from the agent's annotations
+// Vendor::node_register and node_score. Pure; any thread.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@
 
 namespace tessera::hami {
 
-// None where none are registered. kInvalid where the registration cannot be read. Links that
-// cannot be read are not known.
+// Empty if none are registered. kInvalid if the registration cannot be read. Unreadable links count
+// as unknown.
 Result<std::vector<CandidateDevice>> NodeDevicesOf(const kube::Texts& annotations,
                                                    const Vendor& vendor);
 

@@ -22,7 +22,7 @@ Result<NodeLock> ReadNodeLock(std::string_view value) {
     return Fail(Reason::kInvalid, "{}: {} is no time as 2026-08-21T09:30:00Z is", kNodeLock,
                 Brief(parts[0]));
   }
-  // Without a lock to be changed, whose owner g++ 12 takes for uninitialized.
+  // A separate value: g++ 12 reports a shared one's owner as uninitialized.
   if (parts.size() == 1) return NodeLock{.time = *time};
   return NodeLock{.time = *time, .owner = LockOwner{std::move(parts[1]), std::move(parts[2])}};
 }

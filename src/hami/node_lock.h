@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's lock of a node, the value of kNodeLock: held for one pod from its binding until the last
-// of its containers has its devices. Pure; plain data; any thread.
+// HAMi's node lock, the value of kNodeLock. It is held for one pod, from its binding until its last
+// container has its devices. Pure; plain data; any thread.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace tessera::hami {
 
-// HAMi's own; its scheduler can be told another one (--node-lock-timeout).
+// HAMi's default; its scheduler's --node-lock-timeout can change it.
 inline constexpr Duration kNodeLockTimeout = std::chrono::minutes(5);
 
 struct LockOwner {
@@ -22,20 +22,20 @@ struct LockOwner {
 };
 
 struct NodeLock {
-  Wall time;                         // in whole seconds
-  std::optional<LockOwner> owner{};  // none: of a release that wrote the time alone
+  Wall time;                         // whole seconds
+  std::optional<LockOwner> owner{};  // nothing: an old release wrote only the time
   bool operator==(const NodeLock&) const = default;
 
-  // Whether anybody may take it over.
+  // True if another pod may take it over.
   bool IsExpired(Wall now, Duration timeout) const { return now > time + timeout; }
 };
 
 // "2026-08-21T09:30:00Z,default,gpu-pod", or the time alone. kInvalid for other text: HAMi keeps
-// nodes with such a lock locked until somebody removes it.
+// such a node locked until a person removes the annotation.
 Result<NodeLock> ReadNodeLock(std::string_view value);
 std::string WriteNodeLock(const NodeLock& lock);
 
-// As HAMi tests it, by the value's end: whether or not the time can be read.
+// Tests the value's end, like HAMi, so it does not need a readable time.
 bool IsLockOf(std::string_view value, const LockOwner& owner);
 
 }  // namespace tessera::hami

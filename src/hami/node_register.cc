@@ -36,7 +36,7 @@ json::Array ProfilesJson(const std::vector<MigProfile>& profiles) {
   return array;
 }
 
-// What is zero or empty is left out, as Go's omitempty does.
+// Omits zero and empty members, like Go's omitempty.
 json::Object DeviceJson(const RegisteredDevice& device) {
   json::Object object;
   object.reserve(11);
@@ -86,7 +86,7 @@ Result<MigProfile> ReadProfile(const json::Value& value) {
   return profile;
 }
 
-// Its members are the vendor's own business: others are passed over.
+// The vendor defines these members; other types are ignored.
 void ReadCustom(const json::Object& device, RegisteredDevice& read) {
   const json::Object* custom = json::GetObject(device, "custominfo");
   if (custom == nullptr) return;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of a node as HAMi's scheduler knows them: the value of Vendor::node_register. From
-// HAMi 2.8 on it is JSON; up to 2.7 it was text with ':' behind each device. Pure; plain data; any
-// thread.
+// The registered devices of a node, the value of Vendor::node_register. It is JSON from HAMi 2.8
+// on. Up to 2.7 it was text with ':' after each device. Pure; plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +18,8 @@ namespace tessera::hami {
 
 struct RegisteredDevice {
   std::string id;       // UUID
-  uint32_t index = 0;   // as the driver counts them
-  int32_t count = 0;    // how many containers may share it
+  uint32_t index = 0;   // the driver's index
+  int32_t count = 0;    // the most containers that may share it
   int32_t devmem = 0;   // MiB
   int32_t devcore = 0;  // percent
   std::string type{};   // TypeName()
@@ -28,27 +27,27 @@ struct RegisteredDevice {
   std::string mode{};  // kModeCore, ...
   std::vector<MigProfile> mig_profiles{};
   bool health = false;
-  std::string vendor{};  // NVIDIA's are registered without
-  // What some vendors' plugins add (custominfo): texts and whole numbers, as texts.
+  std::string vendor{};  // empty for NVIDIA
+  // Additions of some vendors' plugins (custominfo): texts, and whole numbers as text.
   std::map<std::string, std::string, std::less<>> custom{};
   bool operator==(const RegisteredDevice&) const = default;
 };
 
-// "[]" without devices. In the order of their indices: the same devices are the same text.
+// "[]" without devices. Sorted by index, so equal devices give equal text.
 std::string EncodeRegister(std::span<const RegisteredDevice> devices);
-// In the order of the text. Members that are not known are passed over, missing ones are zero, as
-// HAMi leaves them out. kInvalid when it is not a list of devices.
+// In the text's order. Unknown members are ignored. Missing ones are zero, because HAMi omits
+// zeros. kInvalid if the text is no list of devices.
 Result<std::vector<RegisteredDevice>> DecodeRegister(std::string_view text,
                                                      const Vendor& vendor = kNvidia);
 
 // The format of HAMi up to 2.7: id,count,devmem,devcore,type,numa,health,index,mode:
 std::string EncodeOldRegister(std::span<const RegisteredDevice> devices);
-// Index and mode may be missing: 0 and kModeCore. kInvalid when there are other than 7 or 9 fields,
-// a number is none, or nothing ends with ':'.
+// Index and mode may be missing: then 0 and kModeCore. Fails with kInvalid if a device has neither
+// 7 nor 9 fields, a number is unreadable, or the text has no ':'.
 Result<std::vector<RegisteredDevice>> DecodeOldRegister(std::string_view text,
                                                         const Vendor& vendor = kNvidia);
 
-// HAMi's name of a model: "NVIDIA-Tesla P4" for the driver's "Tesla P4", "NVIDIA A30" as it is.
+// HAMi's name of a model: the driver's "Tesla P4" becomes "NVIDIA-Tesla P4", "NVIDIA A30" stays.
 std::string TypeName(const Vendor& vendor, std::string_view model);
 
 }  // namespace tessera::hami

@@ -39,7 +39,7 @@ Result<Entry> ReadEntry(std::string_view text) {
   return entry;
 }
 
-// As many as there are ';', and one more: what comes behind the last one.
+// Returns one entry more than there are ';': the text after the last one.
 Result<std::vector<Entry>> ReadEntries(std::string_view text) {
   std::vector<Entry> entries;
   for (const std::string& part : Split(text, ';')) {

@@ -20,7 +20,7 @@ bool Asks(const kube::Container& container, const RequestRules& rules) {
   return request && request->has_value();
 }
 
-// Places of the containers, in the order in which kubelet admits them.
+// Indices of the containers in the order in which kubelet admits them.
 std::vector<size_t> ByStart(std::span<const kube::Container> containers) {
   std::vector<size_t> order(containers.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HAMi's scheduler chose for the containers of a pod, as it wrote it on the pod. An annotation
-// can be written by whoever may change the pod, and HAMi 2.10 writes it so that the places of its
-// entries say nothing. Pure; any thread.
+// The placement of a pod, as its scheduler wrote it in the pod's annotations. Every party that may
+// change the pod can forge them, so they are checked. Entries have no fixed position since HAMi
+// 2.10. Pure; any thread.
 #pragma once
 
 #include <span>
@@ -15,36 +15,36 @@
 
 namespace tessera::hami {
 
-// The entries of all that was allocated to the pod (Vendor::pod_allocated: of pod_to_allocate, some
-// may be gone already), one for each container: the first that is not empty belongs to the first
-// that asks, init containers and sidecars before the others. kInvalid when there are more or fewer
-// than containers that ask. Those that HAMi passes over have none, as the ones that do not ask.
+// The entry of each container. Reads Vendor::pod_allocated, because pod_to_allocate may have lost
+// entries. The first entry with devices belongs to the first container that asks, init containers
+// and sidecars first. Fails with kInvalid if the numbers of entries and of such containers differ.
+// Containers that do not ask, or that HAMi ignores, have an empty entry.
 Result<std::vector<Entry>> EntriesByContainer(std::span<const kube::Container> containers,
                                               const RequestRules& rules, const Vendor& vendor,
                                               std::span<const Entry> allocated);
 
-// Whether a scheduler has chosen GPUs for the pod.
+// True if a scheduler has placed the pod.
 bool IsPlaced(const kube::Pod& pod, const Vendor& vendor);
-// Likewise, of any vendor.
+// True if it has placed the pod on any vendor's devices.
 bool IsPlaced(const kube::Pod& pod);
-// What it chose. kNotPlaced where nobody has, or for another node; kBadDecision where what stands
-// there is not what the containers ask for, on GPUs of this node.
+// The scheduler's placement. kNotPlaced if there is none, or it is for another node. kBadDecision
+// if it does not match the containers' requests or this node's GPUs.
 Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,
                                    const RequestRules& rules,
                                    std::span<const DeviceCapacity> capacities);
-// What the scheduler wrote on the pod, of the first vendor whose devices it chose; for people.
+// The scheduler's annotations on the pod, for people: the first vendor with chosen devices.
 struct SchedulerDecision {
-  std::string_view by{};  // empty: it has chosen nothing
+  std::string_view by{};  // empty: not placed
   std::string_view node{};
   std::string_view phase{};
   std::string_view allocated{};
 };
 SchedulerDecision SchedulerDecisionOf(const kube::Pod& pod);
 std::vector<Fraction> PartsOf(const Entry& entry);
-// As the annotations have it.
+// The fractions as an annotation's entry.
 Entry EntryOf(std::span<const Fraction> parts, const Vendor& vendor);
 
-// Whether the container goes without the library, as it says itself.
+// True if the container asks to run without the library.
 bool WantsNoControl(const kube::Pod& pod, std::string_view container);
 
 }  // namespace tessera::hami

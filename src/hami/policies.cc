@@ -29,7 +29,7 @@ bool Has(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// The order that a list has: its names one after the other.
+// The keys of a list: those of its names, in order.
 std::vector<DeviceOrder> KeysOfList(const Names& names, bool numa_bind) {
   std::vector<DeviceOrder> keys;
   for (const std::string& name : names) {
@@ -42,7 +42,7 @@ std::vector<DeviceOrder> KeysOfList(const Names& names, bool numa_bind) {
   return keys;
 }
 
-// That of one name: NUMA nodes count among equals, or before all where they must.
+// The keys of a single name. NUMA nodes only break ties, but come first with numa_bind.
 std::vector<DeviceOrder> KeysOfOne(std::string_view name, bool numa_bind) {
   if (name == kMutex) return {HighestNumaFirst};
   if (name == kBinpack) {

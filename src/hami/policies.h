@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How devices are to be chosen, as HAMi's flags and a pod's annotations say it. Pure; any thread.
+// Policies for the choice of devices, from HAMi's flags and a pod's annotations. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -17,24 +17,23 @@ namespace tessera::hami {
 inline constexpr std::array<std::string_view, 2> kNodePolicies = {"binpack", "spread"};
 inline constexpr std::array<std::string_view, 5> kDevicePolicies = {"binpack", "spread", "mutex",
                                                                     "numa", "topology-aware"};
-// Those that decide one after the other in a list.
+// Policies that a list can combine; earlier ones decide first.
 inline constexpr std::array<std::string_view, 3> kChainedPolicies = {"binpack", "spread", "numa"};
 
-// Annotation of a pod: how many nodes kube-scheduler chooses from, 1 to kMostNodeChoices.
+// A pod's annotation: the number of nodes that kube-scheduler chooses from, 1 to kMostNodeChoices.
 inline constexpr std::string_view kNodeChoices = "tessera.dev/node-choices";
 inline constexpr int32_t kMostNodeChoices = 100;
 std::optional<int32_t> NodeChoicesIn(std::string_view text);
 
-// One of kDevicePolicies, or several with commas between them.
-// Other names are none; without any it is spread, as with HAMi. `numa_bind`: all devices of a
-// container are to be at one NUMA node.
+// `names`: one of kDevicePolicies, or several with commas. Unknown names are ignored. Without a
+// known one the policy is spread, as with HAMi. `numa_bind`: all devices of a container must be at
+// one NUMA node.
 DevicePolicy DevicePolicyOf(std::string_view names, bool numa_bind);
 
-// Vendor::numa_bind; what cannot be read is none.
+// Reads Vendor::numa_bind; an unreadable value is false.
 bool WantsOneNuma(const kube::Pod& pod, const Vendor& vendor);
 
-// "slot=1,core=1,memory=3". kInvalid where it is not so, one is below zero or missing, or none is
-// above.
+// Reads "slot=1,core=1,memory=3". kInvalid if a weight is missing or negative, or all are zero.
 Result<ScoreWeights> ScoreWeightsOf(std::string_view text);
 
 }  // namespace tessera::hami

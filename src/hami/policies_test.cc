@@ -25,7 +25,7 @@ struct Case {
   std::string policy;
   std::vector<Gpu> gpus;
   int count = 1;
-  std::string chosen;  // indices in order; empty: none
+  std::string chosen;  // sorted indices; empty: none
   bool numa_bind = false;
   ScoreWeights weights{};
 };
@@ -116,8 +116,8 @@ TEST(PoliciesTest, LinksChooseAsHamiDoes) {
   });
 }
 
-// Why: HAMi 2.10 does not trim a single name (#2854), so that it is spread; and of GPUs at one NUMA
-// node that are close it knows those of the node alone that it looks at last.
+// The reasons: HAMi 2.10 does not trim a single name (#2854), so it uses spread. Of close GPUs at
+// one NUMA node it finds only those of the last node that it checks.
 TEST(PoliciesTest, WhereHamiErrsTheChoiceIsAnother) {
   Check({
       {"a name with spaces is the policy", " binpack ", kThree, 1, "0"},

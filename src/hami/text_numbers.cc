@@ -10,7 +10,7 @@
 namespace tessera::hami {
 
 std::optional<int32_t> ParseInt32(std::string_view text) {
-  // from_chars knows '-' alone.
+  // from_chars accepts '-' but not '+'.
   if (text.starts_with('+') && text.size() > 1 && IsDigit(text[1])) text.remove_prefix(1);
   int32_t number = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), number);

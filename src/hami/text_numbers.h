@@ -8,7 +8,7 @@
 
 namespace tessera::hami {
 
-// Decimal, with or without a sign; nothing beyond the range.
+// Decimal, with or without a sign. Nothing if out of range.
 std::optional<int32_t> ParseInt32(std::string_view text);
 // 1, t, T, TRUE, true, True; 0, f, F, FALSE, false, False.
 std::optional<bool> ParseBool(std::string_view text);

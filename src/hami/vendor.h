@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HAMi calls the things of one vendor: its annotations, words, formats, units and resources.
-// The lock of a node is one for all of them (names.h). The agent and a scheduler read the same row.
-// Rows of vendors whose resources a site names itself are made by vendor_table.h.
-// Plain data; any thread.
+// HAMi's names for one vendor: annotations, words, formats, units and resources. All vendors share
+// the node lock (names.h). The agent and a scheduler read the same row. vendor_table.h makes rows
+// for vendors whose resources the site names. Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,59 +15,60 @@
 namespace tessera {
 
 struct VendorRow {
-  enum class Register : uint8_t { kJson, kText };  // how node_register is written
+  enum class Register : uint8_t { kJson, kText };  // format of node_register
 
-  std::string_view word{};  // stands for the vendor in a pod's devices
+  std::string_view word{};  // names the vendor in a pod's devices
   // Annotations of a node.
   std::string_view node_register{};  // its devices (node_register.h)
   Register node_register_format = Register::kJson;
-  std::string_view node_score{};      // how close they are (link_scores.h); empty: there is none
-  std::string_view node_handshake{};  // handshake.h; empty: there is none
-  std::string_view node_mode{};  // "true": its devices' mode is kModeCore; empty: there is none
-  // Annotations of a pod (pod_devices.h): what is still to be handed out, and all of it.
+  std::string_view node_score{};      // their closeness (link_scores.h); empty: none
+  std::string_view node_handshake{};  // handshake.h; empty: none
+  std::string_view node_mode{};       // "true": its devices' mode is kModeCore; empty: none
+  // Annotations of a pod (pod_devices.h): devices that are not yet granted, and all devices.
   std::string_view pod_to_allocate{};
   std::string_view pod_allocated{};
-  // What its plugin reads besides (vendor_annotations.h); empty: there is none.
+  // Its plugin also reads these (vendor_annotations.h); empty: none.
   std::string_view pod_devices_json{};
-  std::string_view pod_time{};  // when the devices were chosen, in unix seconds
-  // Annotations of a pod that its user writes: types and ids that it wants, and does not want.
+  std::string_view pod_time{};  // time of the placement, in unix seconds
+  // Annotations of a pod that its user writes: wanted and unwanted types and ids.
   std::string_view use_type{};
   std::string_view no_use_type{};
   std::string_view use_id{};
   std::string_view no_use_id{};
-  std::string_view use_mode{};    // modes of devices
-  std::string_view usual_mode{};  // of pods that do not say kModeCore; empty: any that they say
+  std::string_view use_mode{};  // wanted modes of devices
+  // Mode of pods that do not say kModeCore; empty: the mode that they say.
+  std::string_view usual_mode{};
   std::string_view numa_bind{};
   // Resources, as the chart names them.
   std::string_view count{};
   std::string_view memory{};
   std::string_view percentage{};
   std::string_view cores{};
-  int memory_unit = 1;  // what a request for one counts, MiB
+  int memory_unit = 1;  // MiB that a request for 1 counts
 
-  // What the types of all its devices have in them; empty: whatever its plugin registers is its.
+  // Text that all its devices' types contain; empty: every device that its plugin registers is its
+  // own.
   std::string_view family{};
-  // Its nodes may have an agent of ours, whose mark says whether a pod needs the node's lock, or a
-  // plugin that registers nothing and hands out whole devices; and quotas of its resources hold.
-  // Pods of others always need the lock, and a node that offers none of `count` has lost its
-  // plugin.
+  // True: its nodes may have our agent, whose mark tells whether a pod needs the node lock. They
+  // may also have a plugin that registers nothing and grants whole devices. Quotas of its resources
+  // apply. False: its pods always need the lock, and a node without `count` has lost its plugin.
   bool has_agent = false;
   SharingTraits traits{};
-  // How the devices of a container belong together: those whose `group_key` (a member of their
-  // custominfo) is the same, or pairs of indices. With `group_if`, another member and its value,
-  // where that is so alone.
+  // How a container's devices belong together: by equal `group_key` (a member of their custominfo),
+  // or as pairs of indices. `group_if_key` and `group_if_value` restrict that to devices with this
+  // member and value.
   Together together = Together::kAnywhere;
   bool several_closest = false;
   std::string_view group_key{};
   std::string_view group_if_key{};
   std::string_view group_if_value{};
   // Environment of containers.
-  std::string_view name_variable{};  // the container's own name; empty: there is none
-  // Tells a container that asks for none of its devices so.
+  std::string_view name_variable{};  // for the container's own name; empty: none
+  // Set in containers that ask for none of its devices.
   std::string_view hiding_variable{};
   std::string_view hiding_value{};
 
-  // How the chart names what pods ask for.
+  // Requests with the chart's resource names.
   FractionRequests Requests() const {
     return {.memory_name = std::string(memory),
             .percentage_name = std::string(percentage),

@@ -14,8 +14,8 @@
 namespace tessera::hami {
 namespace {
 
-// [{"UUID":"...","temp":"vir05_1c_16g"}], without a template for all of a device. In kModeCore it
-// says how much instead.
+// [{"UUID":"...","temp":"vir05_1c_16g"}], without a template for a whole device. In kModeCore it
+// has the sizes instead.
 std::string DevicesJson(const PodPlacement& placement, const ServedVendor& served,
                         std::string_view mode) {
   json::Array list;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scheduler writes on a pod whose devices it has chosen: the annotations by which a node's
-// plugin finds its pod and what each of its containers gets. Pure; any thread.
+// The annotations that a scheduler writes on a placed pod. From them the node's plugin finds its
+// pod and its containers' devices. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,13 @@
 
 namespace tessera::hami {
 
-// Who finds out on the node which container an allocation is for.
+// The party that finds the container of an allocation on the node.
 enum class FoundBy : uint8_t {
-  kPlugin,  // a plugin, by the pod's phase; it takes what it hands out off a list
-  kAgent,   // Tessera's agent, by kubelet's word: without phase and list, it need not write to the
-            // pod
+  kPlugin,  // a plugin, by the pod's phase; it removes granted devices from a list
+  kAgent,   // Tessera's agent, by kubelet's checkpoint; it needs no phase and no list
 };
 
-// `mode`: of the pod's devices, as its annotation has it.
+// `mode`: the mode that the pod's annotation asks for.
 kube::Texts PlacementAnnotations(const PodPlacement& placement, const ServedVendor& served,
                                  std::string_view mode, const std::string& node, FoundBy found_by,
                                  Wall now);

@@ -66,7 +66,7 @@ constexpr Vendor kXpu = {.word = "XPU",
                          .no_use_id = "hami.io/no-use-xpu-uuid",
                          .traits = {.equal_parts = true}};
 
-// Of a model: names are made with its word.
+// A prototype of one model; SetNames adds the model's word to its names.
 constexpr Vendor kIluvatar = {.node_register_format = Vendor::Register::kText,
                               .memory_unit = kIluvatarUnit,
                               .name_variable = "SOL_CONTINER_NAME"};  // HAMi's spelling
@@ -81,7 +81,7 @@ struct Prototype {
   std::string_view family;
   const Vendor* row;
 };
-// By kFamilies.
+// In the order of kFamilies.
 constexpr std::array<Prototype, kFamilies.size()> kPrototypes = {{{"amd", &kAmd},
                                                                   {"ascend", &kAscend},
                                                                   {"biren", &kBiren},
@@ -94,7 +94,7 @@ const Vendor& PrototypeOf(std::string_view family) {
   return *std::ranges::find(kPrototypes, family, &Prototype::family)->row;
 }
 
-// Memory can be had by templates, or all of it. Pods in the other mode have any size of it.
+// Memory is granted by templates or as a whole. Pods in kModeCore may have any size.
 void SetTemplates(const VendorConfig& config, ServedVendor& row) {
   row.rules.count_step = config.pairs ? 2 : 1;
   row.core_rules = row.rules;
@@ -110,7 +110,7 @@ void SetTemplates(const VendorConfig& config, ServedVendor& row) {
   row.rules.most_memory = std::max(config.capacity, config.allocatable);
 }
 
-// What is peculiar to requests of a family.
+// Sets the peculiarities of a family's requests.
 void SetPeculiar(const VendorConfig& config, ServedVendor& row) {
   RequestRules& rules = row.rules;
   if (config.family == "ascend") return SetTemplates(config, row);
@@ -142,8 +142,7 @@ std::vector<VendorConfig> AscendConfigs() {
       Chip("Ascend910B2", 65'536,
            {{"vir03_1c_8g", 8'192}, {"vir06_1c_16g", 16'384}, {"vir12_3c_32g", 32'768}}),
       Chip("Ascend910B3", 65'536, {{"vir05_1c_16g", 16'384}, {"vir10_3c_32g", 32'768}}),
-      // With the driver's names, of which HAMi's chart has others (HAMi #1497): they say half of
-      // it.
+      // These are the driver's names. HAMi's chart has others, with half the memory (HAMi #1497).
       Chip("Ascend910B4-1", 65'536, {{"vir05_1c_8g", 16'384}, {"vir10_3c_16g", 32'768}}),
       Chip("Ascend910B4", 32'768, {{"vir05_1c_8g", 8'192}, {"vir10_3c_16g", 16'384}}),
       Chip("Ascend310P", 21'527, {{"vir01", 3'072}, {"vir02", 6'144}, {"vir04", 12'288}}),
@@ -223,7 +222,7 @@ void VendorTable::SetNames(const VendorConfig& config, Vendor& vendor) {
   if (!chip) return;
   vendor.pod_devices_json = Keep(fmt::format("huawei.com/{}", word));
   if (config.pairs) vendor.together = Together::kPairs;
-  // Chips of this name stand on two boards of four, with links on each.
+  // Such chips are on two boards of four, with links on each board.
   if (config.pairs || !word.starts_with("Ascend910")) return;
   vendor.several_closest = true;
   vendor.group_key = "NetworkID";

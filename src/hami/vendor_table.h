@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vendors whose devices a site's scheduler places, and how the site names their resources: a
-// row of each (vendor.h) with the rules of its requests. Some have a row for each model of chip,
-// named by a word that stands in all its annotations. Whoever has the table has all that its rows
-// refer to. Immutable once it is made; any thread.
+// The vendors whose devices a site's scheduler places, with the site's resource names. Each has a
+// row (vendor.h) with its request rules. Some vendors have a row per chip model; the model's word
+// is in all its annotations. The table owns all texts that its rows refer to. Immutable once made;
+// any thread.
 #pragma once
 
 #include <array>
@@ -19,50 +19,50 @@
 
 namespace tessera::hami {
 
-// Those besides NVIDIA, in the order in which people read them.
+// Families other than NVIDIA, in alphabetical order.
 inline constexpr std::array<std::string_view, 7> kFamilies = {
     "amd", "ascend", "biren", "hygon", "iluvatar", "vastai", "xpu"};
 
-// A size in which parts of a chip can be had, as its driver knows it.
+// A size of a part of a chip, as its driver names it.
 struct ChipTemplate {
   std::string name;
   int32_t memory = 0;  // MiB
   bool operator==(const ChipTemplate&) const = default;
 };
 
-// What a site says of the devices of one row.
+// A site's settings for one row.
 struct VendorConfig {
   std::string family{};  // of kFamilies
-  std::string word{};    // of a model, "Ascend910B3", "MR-V100"; empty: there is one row
-  // Resources; empty: there is none.
+  std::string word{};    // the model, "Ascend910B3", "MR-V100"; empty: one row for all
+  // Resources; empty: none.
   std::string count{};
   std::string memory{};
   std::string cores{};
-  int32_t memory_factor = 1;  // MiB that a request for one of `memory` counts
-  // Of a chip that is divided by templates, MiB: what of it can be had, and what it has.
+  int32_t memory_factor = 1;  // MiB that a request for 1 `memory` counts
+  // For chips that templates divide, in MiB: the memory that can be granted, and the whole memory.
   int32_t allocatable = 0;
   int32_t capacity = 0;
   std::vector<ChipTemplate> templates{};
-  bool pairs = false;  // devices go by two
+  bool pairs = false;  // devices are granted in pairs
   std::string runtime_class{};
   bool hides_devices = false;  // from containers that ask for none
   bool operator==(const VendorConfig&) const = default;
 };
 
-// As HAMi's chart has them. None of another family.
+// The defaults of HAMi's chart; empty for other families.
 std::vector<VendorConfig> UsualConfigs(std::string_view family);
 
-// A vendor whose devices are placed; NVIDIA, by the names of its chart, where nothing is said. What
-// it refers to outlives it.
+// A vendor whose devices are placed. The default is NVIDIA with its chart's names. `vendor`
+// outlives it.
 struct ServedVendor {
   const Vendor* vendor = &kNvidia;
   RequestRules rules = RulesOf(std::string(vendor->count), vendor->Requests());
-  // Of pods that ask for devices in kModeCore, where those are asked for otherwise.
+  // The rules of pods in kModeCore, if they differ.
   std::optional<RequestRules> core_rules{};
-  // Names of templates by their memory.
+  // Templates with their memory.
   std::vector<ChipTemplate> templates{};
 
-  // By the mode that the pod's annotation names.
+  // The rules for the mode in the pod's annotation.
   const RequestRules& RulesIn(std::string_view mode) const {
     return core_rules && mode == kModeCore ? *core_rules : rules;
   }
@@ -70,15 +70,14 @@ struct ServedVendor {
 
 class VendorTable {
  public:
-  // Rows: the kinds of devices are numbered in a byte (CandidateDevice), and a pod is held against
-  // each of them.
+  // The most rows: CandidateDevice numbers them in a byte, and each pod is compared with every row.
   static constexpr size_t kMost = 60;
 
   explicit VendorTable(const std::vector<VendorConfig>& configs);
   VendorTable(const VendorTable&) = delete;
   VendorTable& operator=(const VendorTable&) = delete;
 
-  // In the order of the configurations.
+  // In the configurations' order.
   const std::vector<ServedVendor>& rows() const { return rows_; }
 
  private:

@@ -12,7 +12,8 @@
 namespace tessera {
 namespace {
 
-// Falls beyond the flapping limit that still double the hold; more would not fit under any limit.
+// The number of falls beyond the flapping limit that double the hold. More doublings would exceed
+// any limit.
 constexpr size_t kDoublings = 16;
 
 constexpr std::array kStates = {HealthState::kUnverified, HealthState::kHealthy,
@@ -32,7 +33,7 @@ std::string Shortened(std::string_view text) {
   return std::string(text.substr(0, end));
 }
 
-// Forgets times that lie `span` or more back, and the oldest beyond `limit`.
+// Drops times that are `span` or older, and the oldest ones beyond `limit`.
 void Prune(std::vector<Steady>& times, Duration span, size_t limit, Steady now) {
   std::erase_if(times, [&](Steady time) { return now - time >= span; });
   if (times.size() > limit) {
@@ -49,7 +50,7 @@ bool IsFlapping(const Verdict& verdict, const HealthPolicy& policy) {
   return policy.flaps > 0 && verdict.falls.size() >= static_cast<size_t>(policy.flaps);
 }
 
-// How long a device that has fallen so often stays out.
+// How long a device stays out after this many falls.
 Duration Hold(const Verdict& verdict, const HealthPolicy& policy) {
   const size_t doublings = verdict.falls.size() - static_cast<size_t>(policy.flaps);
   Duration hold = policy.hold;

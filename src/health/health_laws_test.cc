@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for every sequence of evidence, tried on random ones. The seeds are fixed: a
-// failure names one, and comes back with it.
+// Laws that hold for every sequence of evidence, tested on random ones. The seeds are fixed, so a
+// failure can be repeated by its seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,12 +33,12 @@ HealthPolicy RandomPolicy(std::mt19937& random) {
   return policy;
 }
 
-// Plays random evidence, and shows every step to `look`.
+// Plays random evidence, and passes every step to `look`.
 void Play(unsigned seed, const std::function<void(const HealthPolicy&, const Step&)>& look) {
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   const HealthPolicy policy = RandomPolicy(random);
-  const auto sickness = random() % 10;  // of ten answers so many are not good
+  const auto sickness = random() % 10;  // bad answers out of ten
   Verdict verdict;
   Steady now{Duration(5'000'000)};
   for (int i = 0; i < 400 && !testing::Test::HasFailure(); ++i) {

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kMaxResponse = 64U * 1024 * 1024;
 
-// A server that goes away while we write would end a command that lets SIGPIPE end it.
+// Blocks SIGPIPE during an exchange. Otherwise a server that closes while we write would kill a
+// command that does not ignore the signal.
 class SigpipeBlocked {
  public:
   SigpipeBlocked() {
@@ -37,7 +38,7 @@ class SigpipeBlocked {
  private:
   sigset_t pipe_{};
   sigset_t before_{};
-  bool pending_ = false;  // somebody else's, from before
+  bool pending_ = false;  // pending before the exchange
 };
 
 Call CallOf(const Request& request) {
@@ -61,7 +62,7 @@ Result<Response> Exchanged(const Endpoint& endpoint, const Request& request, Dur
   const SigpipeBlocked blocked;
   os::Loop loop;
   Remote server(loop, endpoint);
-  std::string body;  // of a good answer
+  std::string body;  // of a 2xx answer
   std::optional<Result<Response>> answer;
   const auto end = [&](Result<Response> with) {
     answer = std::move(with);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges for a caller that may wait: each runs a loop of its own until the answer is there, or
-// `timeout` is over. Any thread.
+// HTTP exchanges for a caller that may block. Each runs its own loop until the answer or `timeout`.
+// Any thread.
 //
 // Errors are Remote's (remote.h).
 #pragma once
@@ -13,13 +13,13 @@
 
 namespace tessera::http {
 
-// One exchange over a unix socket. An Error means that none took place; whatever the server
-// answered, up to 64 MiB, is a Response.
+// One exchange over a unix socket. An Error means that no answer came. Any answer, up to 64 MiB, is
+// a Response.
 Result<Response> ExchangeUnix(const std::string& socket_path, const Request& request,
                               Duration timeout);
-// The same with a status of 400 and above as an Error (FailureIn).
+// As ExchangeUnix, but a status of 400 and above is an Error (FailureIn).
 Result<Response> CallUnix(const std::string& socket_path, const Request& request, Duration timeout);
-// The same over TCP without TLS, to an IPv4 address and port: "127.0.0.1:9440".
+// As CallUnix, over TCP without TLS, to an IPv4 address and port: "127.0.0.1:9440".
 Result<Response> CallTcp(const std::string& address, const Request& request, Duration timeout);
 
 }  // namespace tessera::http

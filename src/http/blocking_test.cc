@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller gets where there is no good server; exchanges that succeed are in server_test.cc.
+// Errors of blocking exchanges. Successful exchanges are in server_test.cc.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -65,7 +65,7 @@ TEST(Blocking, SocketThatIsMissingIsNotFound) {
                                      "file or directory"}));
 }
 
-// A command that may be ended by SIGPIPE is not ended by its server.
+// A server that closes must not kill a command by SIGPIPE.
 TEST(Blocking, ServerThatHangsUpBeforeItHasReadEndsNobody) {
   std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-http-").value();
   os::Fd listener = os::ListenUnix(directory + "/rude.sock").value();

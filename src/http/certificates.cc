@@ -13,7 +13,7 @@ namespace tessera::http {
 namespace {
 
 constexpr size_t kLongestName = 253;
-constexpr size_t kMostNames = 16;  // their certificate fits into a TlsPem
+constexpr size_t kMostNames = 16;  // a certificate with this many fits into a TlsPem
 constexpr char kServer[] = "tessera";
 
 TlsText PartOf(const std::string& text) {
@@ -28,7 +28,7 @@ Wall TimeOf(int64_t seconds) {
   return Wall(std::chrono::seconds(seconds));
 }
 
-// Nothing in it means something to who reads a list of names.
+// No character of it is special in OpenSSL's list of names.
 bool IsDnsName(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName && std::ranges::all_of(name, [](char c) {
     return IsAlphanumeric(c) || c == '-' || c == '.';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates that a program makes for a server of its own, and who vouches for them: ECDSA on
-// P-256, by the file of TLS (http/tls.h), which is loaded for it. PEM texts. Any thread.
+// Makes and checks a program's own server certificates and their CA: ECDSA on P-256. Loads the TLS
+// library (http/tls.h). PEM texts. Any thread.
 #pragma once
 
 #include <span>
@@ -18,23 +18,23 @@ struct Term {
   bool operator==(const Term&) const = default;
 };
 
-// One that vouches for others, and for itself.
+// A self-signed CA.
 Result<Identity> MakeAuthority(const std::string& name, const Term& term);
-// Of a server that is reached by these DNS names. kInvalid where one is none.
+// A certificate for a server with these DNS names. kInvalid if a name is invalid.
 Result<Identity> MakeCertificate(const Identity& authority, std::span<const std::string> names,
                                  const Term& term);
 
-// What there is to know of a server's certificate and its authority's, the first one of its text.
+// The facts of a server's certificate and its CA. Of several CA certificates, the first counts.
 struct CertificateFacts {
   Term server{};
   Term authority{};
-  bool key_fits = false;            // the server's, its certificate
-  bool authority_key_fits = false;  // likewise
-  bool vouched_for = false;         // by that authority
-  bool names_covered = false;       // all of them
+  bool key_fits = false;            // the server's key fits its certificate
+  bool authority_key_fits = false;  // the CA's key fits its certificate
+  bool vouched_for = false;         // signed by that CA
+  bool names_covered = false;       // all given names
   bool operator==(const CertificateFacts&) const = default;
 };
-// kInvalid where a certificate cannot be read; keys that cannot be fit none.
+// kInvalid if a certificate is unreadable. An unreadable key counts as not fitting.
 Result<CertificateFacts> LookAtCertificate(const Identity& server, const Identity& authority,
                                            std::span<const std::string> names);
 

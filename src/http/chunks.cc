@@ -12,10 +12,10 @@ namespace tessera::http {
 namespace {
 
 constexpr size_t kLongestLine = 1024;
-// Of trailers and of what stands behind sizes, all together.
+// Limit for all trailers and chunk extensions together.
 constexpr size_t kMostBeside = size_t{8} * 1024;
 
-// "1a; name=value".
+// Reads "1a; name=value".
 std::optional<size_t> ReadSize(std::string_view line) {
   const std::string_view digits = Trim(line.substr(0, line.find(';')));
   const char* end = digits.data() + digits.size();
@@ -35,7 +35,8 @@ ChunkReader::State ChunkReader::Add(std::string_view& bytes, std::string& body) 
     left_ -= now;
     if (left_ > 0) return State::kGoesOn;
     const size_t end = bytes.find("\r\n");
-    const size_t longest = end == bytes.npos ? kLongestLine + 1 : kLongestLine;  // half of its end
+    const size_t longest =
+        end == bytes.npos ? kLongestLine + 1 : kLongestLine;  // may include half of the line end
     if (std::min(end, bytes.size()) > longest) return State::kGarbled;
     if (end == bytes.npos) return State::kGoesOn;
     const std::string_view line = bytes.substr(0, end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request's body in chunks, read as it comes. Pure; one thread.
+// Reads a chunked request body as it arrives. Pure. One thread.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ class ChunkReader {
  public:
   enum class State : uint8_t { kGoesOn, kWhole, kTooLong, kGarbled };
 
-  // Of a body of `most` bytes.
+  // `most` is the body's limit in bytes.
   explicit ChunkReader(size_t most) : most_(most) {}
 
-  // Takes off the front of `bytes` what can be read by now, and adds what of it is of the body to
-  // `body`. A chunk that would be too much is refused when it is announced.
+  // Consumes the readable front of `bytes` and appends body bytes to `body`. A chunk that exceeds
+  // the limit is refused when its size is read.
   State Add(std::string_view& bytes, std::string& body);
 
  private:
@@ -25,8 +25,8 @@ class ChunkReader {
 
   size_t most_;
   Line next_ = Line::kSize;
-  size_t left_ = 0;    // of the chunk
-  size_t beside_ = 0;  // bytes of trailers, and of what stands behind sizes
+  size_t left_ = 0;    // bytes left of the chunk
+  size_t beside_ = 0;  // bytes of trailers and chunk extensions
 };
 
 }  // namespace tessera::http

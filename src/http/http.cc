@@ -60,7 +60,7 @@ Error FailureIn(const Response& response) {
   std::string code = json::GetString(*details, "code").value_or("");
   std::string message = json::GetString(*details, "message").value_or(code);
   auto reason = ReasonFromName(code);
-  // A newer server may know reasons that this client does not: its own words are kept.
+  // A newer server may send an unknown reason, so its text is kept.
   if (!reason && !code.empty()) message += fmt::format(" ({})", code);
   return {reason.value_or(ReasonOf(response.status)), message};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP for metrics, health, the status pages, the control socket, and what a cluster's programs
-// call one another by. A server lives on a loop: handlers run there and must not block.
+// HTTP for metrics, health, status pages, the control socket, and calls between a cluster's
+// programs. A server lives on a loop. Handlers run there and must not block.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace tessera::http {
 
 struct Request {
   std::string method = "GET";                // GET or POST
-  std::string path = "/";                    // without the query, e.g. "/inventory"
+  std::string path = "/";                    // without the query: "/inventory"
   std::map<std::string, std::string> query;  // decoded
   std::string body;
-  // When the server answers in its handler's place. A query's timeout, such as the API server gives
-  // its webhooks, brings it forward.
+  // The time at which the server answers 503 in the handler's place. A `timeout` in the query, as
+  // API servers send to webhooks, brings it forward.
   Steady deadline{};
 };
 
@@ -37,43 +37,43 @@ Response Text(std::string text, int status = 200);
 // {"error":{"code":...,"message":...,"advice":...}}; 404 for kNotFound, 503 for kUnavailable,
 // 400 otherwise.
 Response Failure(const Error& error);
-// The error such a body carries.
+// The error in a Failure body.
 Error FailureIn(const Response& response);
 
-// Answers before it returns.
+// A handler that answers before it returns.
 using Handler = std::function<Response(const Request&)>;
 
-// Takes an answer to its peer, from the loop's thread. The first call counts, and none where the
-// peer has gone or was told 503 meanwhile: who answers need not know. Where the last copy ends
-// without a call, on that thread too, the peer is told 500. Until either the request counts against
-// the listener's bounds.
+// Sends an answer to the peer, on the loop's thread. Only the first call counts. It has no effect
+// if the peer has gone or has got a 503, so handlers need not check. If the last copy is destroyed
+// without a call, on that thread too, the peer gets a 500. Until then the request counts against
+// the listener's limits.
 using Respond = std::function<void(Response)>;
-// May answer later. A peer that ends its side before that is taken as gone.
+// A handler that may answer later. A peer that closes its side before the answer counts as gone.
 using AsyncHandler = std::function<void(Request, Respond)>;
 AsyncHandler AtOnce(Handler handler);
 
 struct Identity;       // listen.h
 struct ListenOptions;  // listen.h
 
-// One listener. One thread: the loop's. Handlers outlive no server, and do not end theirs.
+// One listener. One thread: the loop's. Handlers must outlive the server and must not destroy it.
 class Server {
  public:
-  // "127.0.0.1:9440", "[::1]:0", ":9440". Whoever reaches it may ask: GET and HEAD are taken,
-  // connections are bounded, and each brings one request and ends with its answer.
+  // Listens on "127.0.0.1:9440", "[::1]:0", ":9440". Any client may ask. It accepts GET and HEAD.
+  // Connections are limited, and each carries one request.
   static Result<std::unique_ptr<Server>> ListenTcp(os::Loop& loop, const std::string& address,
                                                    Handler handler);
-  // As the options say. kInvalid where the identity is no good.
+  // As the options say. kInvalid if the identity is invalid.
   static Result<std::unique_ptr<Server>> ListenTcp(os::Loop& loop, const std::string& address,
                                                    AsyncHandler handler,
                                                    const ListenOptions& options);
-  // For its owner alone, who may POST as well.
+  // Listens on a socket that only its owner can open. POST is allowed.
   static Result<std::unique_ptr<Server>> ListenUnix(os::Loop& loop, const std::string& path,
                                                     Handler handler);
   ~Server();  // closes; removes the unix socket's file
-  // For connections from here on. An error (kInvalid) says what is wrong, and changes nothing.
+  // Applies to later connections. An invalid identity (kInvalid) changes nothing.
   Status Change(const Identity& identity);
   int port() const;
-  // ServedConnections that ended before they had their answer: too many, too slow, or not read.
+  // Connections that ended without their answer: too many, too slow, or not read.
   uint64_t dropped() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line of a request may be made of (RFC 9110, 5.6). A line that ends elsewhere for another
-// reader, such as a proxy, would be another request to it. Pure; any thread.
+// The characters allowed in a request line and headers (RFC 9110, 5.6). Strictness prevents request
+// smuggling: a proxy must not see a different line end. Pure. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace tessera::http {
 
-// No control characters but tabs.
+// Without control characters except tabs.
 constexpr bool IsPlain(std::string_view line) {
   return std::ranges::none_of(line,
                               [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; });
 }
 
-// A header's name.
+// A valid header name.
 constexpr bool IsToken(std::string_view name) {
   constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
   return !name.empty() && std::ranges::all_of(name, [kMarks](char c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a listener takes, and what bounds its connections. Plain values.
+// The settings of a listener: accepted requests and connection limits. Plain data.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace tessera::http {
 inline constexpr size_t kMaxHeader = size_t{8} * 1024;
 inline constexpr size_t kMaxBody = size_t{1024} * 1024;
 
-// What a listener takes: GET and HEAD, without bodies, and what is named here.
+// Accepted requests: GET and HEAD without bodies, and these.
 struct Takes {
   bool posts = false;
-  std::string_view no_posts = "only GET and HEAD are taken here";  // said to who POSTs all the same
-  size_t header = kMaxHeader;  // bytes of a request's line and its headers
+  std::string_view no_posts = "only GET and HEAD are taken here";  // answer to a refused POST
+  size_t header = kMaxHeader;  // bytes of request line and headers
   size_t body = kMaxBody;      // bytes of a POST's body
-  bool chunks = false;         // bodies whose length is not said before
-  size_t requests = 1;         // of a connection, which ends with its last answer
+  bool chunks = false;         // chunked bodies
+  size_t requests = 1;         // requests on a connection, which then ends
 
   static const Takes kQuestions;
   static const Takes kOrders;
@@ -30,24 +30,27 @@ inline constexpr Takes Takes::kQuestions{.no_posts = "orders are taken on the co
 inline constexpr Takes Takes::kOrders{.posts = true};
 
 struct Timeouts {
-  Duration request{5'000};   // from its first byte to its end; the only one's from the connection
-  Duration handler{20'000};  // from there to the handler's answer
-  Duration answer{20'000};   // from there until the peer has all of the answer
-  // Without a request, of a connection that takes several: Go's clients keep theirs for 90 s, used
-  // or not, and a server that leaves first may do so as a request comes.
+  // From a request's first byte to its end. The first request counts from the connection.
+  Duration request{5'000};
+  Duration handler{20'000};  // from the request's end to the handler's answer
+  Duration answer{20'000};   // from then until the peer has the whole answer
+  // Between requests. Go clients keep idle connections for 90 s; a server that closes earlier may
+  // do so just as a request arrives.
   Duration idle{120'000};
 };
 
 struct ConnectionLimits {
-  size_t all = 64;                     // connections; and requests that handlers have
-  size_t of_peer = 8;                  // of another machine, or another pod
-  size_t of_loopback = 32;             // of this machine, by whichever of its loopback addresses
-  size_t received = size_t{4} << 20U;  // bytes of requests that come in or wait for an answer
-  size_t waiting = size_t{4} << 20U;   // bytes of answers that wait here, but for the newest one's
+  size_t all = 64;          // connections; also requests in handlers
+  size_t of_peer = 8;       // from another machine or pod
+  size_t of_loopback = 32;  // from this machine, by any loopback address
+  // Bytes of requests that are being received or wait for an answer.
+  size_t received = size_t{4} << 20U;
+  // Bytes of unsent answers, not counting the newest.
+  size_t waiting = size_t{4} << 20U;
   Timeouts timeouts{};
 };
 
-// The proof of who a server is. PEM texts.
+// A server's certificate and key. PEM texts.
 struct Identity {
   std::string certificate{};  // with its chain
   std::string key{};
@@ -56,7 +59,7 @@ struct Identity {
 struct ListenOptions {
   Takes takes{};
   ConnectionLimits bounds{};
-  std::optional<Identity> identity{};  // nothing: without TLS
+  std::optional<Identity> identity{};  // nothing: no TLS
 };
 
 }  // namespace tessera::http

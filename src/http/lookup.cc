@@ -42,8 +42,8 @@ Result<Addresses> Resolve(const std::string& name) {
 
 }  // namespace
 
-// The thread tells by a descriptor, not through the loop, which may be gone when the resolver is
-// done.
+// The thread signals by a descriptor and not through the loop, since the loop may be gone when the
+// resolver returns.
 struct Lookup::Shared {
   os::Fd told{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Mutex mutex;

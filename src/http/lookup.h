@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host's addresses, asked of the system's resolver on a thread of its own, since that may wait
-// for a name server. One thread: the loop's.
+// Resolves a host's addresses on its own thread, because the system's resolver may wait for a name
+// server. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@ namespace tessera::http {
 
 class Lookup {
  public:
-  // At least one address literal, or kUnavailable with the resolver's words.
+  // At least one address, or kUnavailable with the resolver's text.
   using Answer = std::function<void(Result<std::vector<std::string>>)>;
 
-  // Destroying it before the answer came means that nobody is called; the thread ends by itself.
+  // Destruction before the answer cancels the callback. The thread ends by itself.
   Lookup(os::Loop& loop, const std::string& name, Answer answer);
 
  private:
-  struct Shared;  // with the thread
+  struct Shared;  // shared with the thread
   std::shared_ptr<Shared> shared_;
   os::Loop::Handle told_;
 };

@@ -22,19 +22,19 @@ constexpr MetricInfo kMetrics[] = {
 #undef METRIC
 };
 
-// Upper bounds in seconds, from a map look-up to kubelet's patience.
+// Upper bounds in seconds, from a map lookup to kubelet's timeout.
 constexpr std::array<double, 13> kBuckets = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
                                              0.025,  0.05,    0.1,    0.25,  0.5,    1};
 
 struct Series {
-  double value = 0;  // of histograms: the sum
+  double value = 0;  // for histograms: the sum
   uint64_t count = 0;
-  std::array<uint64_t, kBuckets.size()> buckets{};  // observations at or below each bound
+  std::array<uint64_t, kBuckets.size()> buckets{};  // cumulative counts
 };
 
 using LabelValues = std::vector<std::string>;
 
-// Also by views, so that a series that exists is found without a copy of its labels.
+// Transparent, so that an existing series is found without copying its labels.
 struct LabelsLess {
   using is_transparent = void;
   template <class A, class B>
@@ -48,7 +48,7 @@ using Family = std::map<LabelValues, Series, LabelsLess>;
 std::string Number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  // Whole numbers without exponent or point, as far as a double holds them exactly.
+  // Prints integers without exponent or point, up to what a double holds exactly.
   if (std::abs(value) < 9e15 && value == std::floor(value)) {
     return fmt::format("{}", static_cast<int64_t>(value));
   }
@@ -76,7 +76,7 @@ size_t LabelCount(const MetricInfo& info) {
   return 1 + static_cast<size_t>(std::count(info.labels.begin(), info.labels.end(), ','));
 }
 
-// `{resource="a",code="ok"}`; `last` (a finished pair) comes after the others.
+// `{resource="a",code="ok"}`, with the finished pair `last` at the end.
 std::string Labels(const MetricInfo& info, const LabelValues& values, std::string last = {}) {
   std::vector<std::string> pairs;
   auto names = Split(info.labels, ',');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics in Prometheus' text format. Families are declared once, in the metrics.def of the folder
-// that they are of (name, type, help, labels); docs/reference/metrics.md is checked against these.
-// Any thread; a mutex inside, held only for the map's operation.
+// Metrics in Prometheus' text format. Each folder declares its families in its metrics.def (name,
+// type, help, labels); a test checks docs/reference/metrics.md against them.
+// Any thread. A mutex guards the map and is held only for one operation on it.
 #pragma once
 
 #include <cstdint>
@@ -27,27 +27,27 @@ struct MetricInfo {
 };
 std::span<const MetricInfo> AllMetrics();
 
-// A label's value as it stands between the quotes of the text.
+// The label value, escaped for the text format.
 std::string EscapedLabel(std::string_view value);
 
-// The Content-Type of Expose's text.
+// The Content-Type of Expose.
 inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
 class Metrics {
  public:
   Metrics();
   ~Metrics();
-  // The values of the labels, in the order the table names them; `resource` is the first.
+  // Label values, in the order of the declaration. `resource` is the first.
   using Labels = std::initializer_list<std::string_view>;
   void Add(Metric metric, Labels labels = {}, double by = 1);
   void Set(Metric metric, Labels labels, double value);
-  void Observe(Metric metric, Labels labels, double seconds);  // histograms
-  // Forgets the metric's series of this resource: what no longer exists is no longer shown.
+  void Observe(Metric metric, Labels labels, double seconds);  // histograms only
+  // Removes the metric's series of a resource that no longer exists.
   void Forget(Metric metric, std::string_view resource);
-  // Likewise every gauge's. Counters stay, as rates need them.
+  // Removes all gauges of the resource. Counters stay, because rates need them.
   void ForgetGauges(std::string_view resource);
-  // The text exposition: families in the table's order, series in the order of their label values.
-  // A family that has no series yet is left out.
+  // The exposition: families in the order of declaration, series sorted by label values. Families
+  // without series are omitted.
   std::string Expose() const;
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libevent's connections, and a parser of our own choice (reply_parser.h): libevent's HTTP client
-// keeps a chunk until it is whole, and API servers send what they have as one. What libevent calls
-// writes down what happened; who asked is told by a timer, and may destroy what he likes.
+// Uses libevent's connections with our own parser (reply_parser.h). libevent's HTTP client delivers
+// a chunk only when it is complete, and API servers send all available data as one chunk.
+// libevent's callbacks only record events. A timer then calls the caller's callbacks, which may
+// destroy any object here.
 #include "http/remote.h"
 
 #include <event2/buffer.h>
@@ -26,18 +27,18 @@
 namespace tessera::http {
 namespace {
 
-constexpr size_t kMaxWaiting = 256 << 10;  // bytes that have come and were not looked at
+constexpr size_t kMaxWaiting = 256 << 10;  // received bytes not processed yet
 
 bool IsMethod(std::string_view name) {
   return name == "GET" || name == "POST" || name == "PUT" || name == "PATCH" || name == "DELETE";
 }
 
-// Without a line end, which would begin something else.
+// Without a line end, which would start another header.
 bool IsHeader(const std::string& text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos;
 }
 
-// Nothing where HTTP has no words for the call.
+// Nothing if the call cannot be expressed in HTTP.
 std::optional<std::string> RequestOf(const Call& call, const std::string& host) {
   const bool target = std::ranges::all_of(call.target, [](char c) { return c > ' ' && c <= '~'; });
   if (!IsMethod(call.method) || !target) return std::nullopt;
@@ -58,14 +59,14 @@ std::string Take(evbuffer* input) {
   return bytes;
 }
 
-// A body goes out behind its headers: the kernel would keep it until the server says that it has
-// these, and servers take up to 40 ms to say so.
+// The body follows its headers in a second segment. Nagle's algorithm would hold it until the
+// server acknowledges the headers, up to 40 ms later.
 void SendAtOnce(evutil_socket_t fd) {
   const int on = 1;
   (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// A connection to the server. Not reused once it was closed: its TLS cannot be.
+// A connection to the server. A closed one is not reused, because its TLS state cannot be.
 struct Connection {
   Connection(bufferevent* buffers_, std::optional<Tls> tls_)
       : tls(std::move(tls_)), buffers(buffers_) {
@@ -76,15 +77,15 @@ struct Connection {
   Connection& operator=(const Connection&) = delete;
 
   std::string TlsTrouble() const { return tls ? tls->Trouble(buffers) : ""; }
-  // Nobody asks anything on it: whatever comes is the end of it.
+  // Idles the connection. Any byte or event on it makes it unusable.
   void Rest() { bufferevent_setcb(buffers, &Connection::Stray, nullptr, &Connection::Ended, this); }
 
-  const std::optional<Tls> tls;  // that its buffers are of
+  const std::optional<Tls> tls;  // owner of the buffers' TLS
   bufferevent* const buffers;
   bool closed = false;
 
  private:
-  // What was put off may have been taken by now.
+  // A deferred callback may come after its bytes were read.
   static void Stray(bufferevent* buffers, void* self) noexcept {
     if (evbuffer_get_length(bufferevent_get_input(buffers)) == 0) return;
     static_cast<Connection*>(self)->closed = true;
@@ -99,7 +100,7 @@ struct Connection {
 struct Remote::Impl {
   explicit Impl(os::Loop& loop_) : loop(loop_) {}
 
-  // Empty for a unix socket, whose errors name its path.
+  // Empty for a unix socket, since its errors name the path.
   std::string Where() const {
     if (!endpoint.socket.empty()) return "";
     const bool brackets = endpoint.host.find(':') != std::string::npos;
@@ -124,14 +125,15 @@ struct Remote::Impl {
   Endpoint endpoint;
   std::optional<Tls> tls;
   std::unique_ptr<Connection> kept;  // open, for the next call
-  size_t turn = 0;                   // which of several addresses is tried next
-  uint64_t changes = 0;              // of the endpoint: a connection is kept for the present one
+  size_t turn = 0;                   // index of the address to try next
+  // Changes of the endpoint so far. Only a connection to the current one is kept.
+  uint64_t changes = 0;
 };
 
-// What is called in the end. Shared, since it may destroy the exchange while it runs.
+// The caller's callbacks. Shared, since they may destroy the exchange while they run.
 struct Listener {
-  std::optional<Duration> silence;  // of what is followed, on a connection of its own
-  Remote::Piece piece;              // nullptr where the answer is wanted whole
+  std::optional<Duration> silence;  // for Follow, which has its own connection
+  Remote::Piece piece;              // nullptr: deliver the whole answer
   Remote::Done done;
 };
 
@@ -188,7 +190,7 @@ struct Exchange::Impl {
     }
   }
 
-  // At once, or not at all: nothing is under way where a unix socket is connected.
+  // A unix socket connects immediately or fails.
   void ConnectToSocket(const std::string& path) {
     auto socket = os::ConnectUnix(path, Duration(0));
     if (!socket) return End(socket.error());
@@ -212,7 +214,8 @@ struct Exchange::Impl {
     bufferevent_write(connection->buffers, request->data(), request->size());
   }
 
-  // libevent's callbacks: they write down, and call nobody.
+  // libevent's callbacks only record events. They call no callback of the caller, since that might
+  // destroy the exchange.
 
   static void Readable(bufferevent*, void* argument) noexcept {
     static_cast<Impl*>(argument)->DeliverSoon();
@@ -221,7 +224,8 @@ struct Exchange::Impl {
   static void Happened(bufferevent* buffers, short what, void* argument) noexcept {
     const int error = errno;
     auto* self = static_cast<Impl*>(argument);
-    // A server that refuses early reads no further: what it answered says why.
+    // A server that refuses early stops reading. Its answer has the reason, so a write error is
+    // ignored here.
     constexpr short kEither = BEV_EVENT_READING | BEV_EVENT_WRITING;
     const bool wrote = (what & kEither) == BEV_EVENT_WRITING && self->connected;
     if (wrote && !self->connection->tls) return;
@@ -245,7 +249,7 @@ struct Exchange::Impl {
     if (!delivery) delivery = remote.loop.After(Duration(0), [this] { Deliver(); });
   }
 
-  // From here on the functions of those who asked are called.
+  // The functions below call the caller's callbacks.
 
   void Deliver() {
     delivery = os::Loop::Handle();
@@ -268,7 +272,7 @@ struct Exchange::Impl {
     told->done(std::move(reply));
   }
 
-  // What has come by now.
+  // Parses the bytes received so far.
   void Read() {
     if (!connection || !connected) return;
     std::string bytes = Take(bufferevent_get_input(connection->buffers));
@@ -296,7 +300,8 @@ struct Exchange::Impl {
 
   void Broken() {
     connection.reset();
-    // The server closed the kept connection while we wrote: that says nothing of the server.
+    // The server closed the idle connection as we wrote. That is no failure of the server, so the
+    // call is sent again on a new connection.
     if (reused && reply.status == 0 && !call.once) {
       trouble.clear();
       ended = false;
@@ -305,7 +310,7 @@ struct Exchange::Impl {
     End({Reason::kUnavailable, trouble});
   }
 
-  // The limit is one of the whole, or of what comes before the body where that is followed.
+  // The limit covers the whole answer, or its headers if the body is followed.
   void Extend() {
     if (timer && !(Followed() && reply.status != 0)) return;
     timer = remote.loop.After(reply.status == 0 ? limit : *listener->silence,
@@ -335,14 +340,14 @@ struct Exchange::Impl {
 
   std::unique_ptr<Lookup> lookup;
   std::unique_ptr<Connection> connection;
-  bool reused = false;     // an earlier answer left the connection open
-  bool connected = false;  // with TLS, where there is TLS
+  bool reused = false;     // on a kept connection
+  bool connected = false;  // including the TLS handshake
 
   ReplyParser parser;
   Reply reply;
   bool whole = false;
-  std::string trouble;  // why it is not
-  bool ended = false;   // nothing more will come
+  std::string trouble;  // the failure
+  bool ended = false;   // the connection has ended
   os::Loop::Handle timer;
   os::Loop::Handle delivery;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking a server elsewhere over HTTP/1.1, with TLS or without: nothing here waits. A connection
-// that an answer left open serves the next call; a call whose answer is followed while it grows has
-// one of its own. One thread: the loop's, which may be another than the one that serves. SIGPIPE is
-// ignored by the process.
+// An asynchronous HTTP/1.1 client for one server, with or without TLS. No call blocks. An idle
+// connection serves the next call; a followed call has its own connection.
+// One thread: the loop's. The process must ignore SIGPIPE.
 //
-// Errors say where and what was in the way: "10.96.0.1:443: connection refused". kTimedOut where it
-// was time, kInvalid where the endpoint's certificates, the call or the file of TLS (tls.h) are no
-// good, kNotFound where that file or the unix socket is missing, kUnavailable for the rest. Those
-// of a unix socket are os::ConnectUnix's. Whatever the server answered is a Reply.
+// Errors name the place and the cause: "10.96.0.1:443: connection refused". A time limit gives
+// kTimedOut. Bad certificates, a bad call, or a bad TLS library (tls.h) give kInvalid. A missing
+// TLS library or unix socket gives kNotFound. All other failures are kUnavailable. Unix socket
+// errors are those of os::ConnectUnix. Any answer of the server is a Reply.
 #pragma once
 
 #include <functional>
@@ -22,15 +21,16 @@
 
 namespace tessera::http {
 
-// Where a server is, and how it and we prove ourselves. PEM texts.
+// A server's address, and the credentials of both sides. PEM texts.
 struct Endpoint {
-  std::string socket{};  // a unix socket's path, in place of the host and port; without TLS
-  std::string host{};    // a name or an address literal, without brackets
+  // A unix socket's path, instead of host and port. No TLS.
+  std::string socket{};
+  std::string host{};  // name or address literal, without brackets
   int port = 443;
   bool tls = true;
   bool verify = true;
-  std::string server_name{};  // that its certificate is checked for; empty: the host
-  std::string ca{};           // empty: the system's
+  std::string server_name{};  // name to verify in its certificate; empty: the host
+  std::string ca{};           // empty: the system's CAs
   std::string certificate{};  // ours, with its chain; empty: none
   std::string key{};
   bool operator==(const Endpoint&) const = default;
@@ -41,19 +41,19 @@ struct Call {
   std::string target = "/";    // path and query, percent-encoded
   std::map<std::string, std::string> headers{};
   std::string body{};
-  // Written once at most: where a kept connection ends without an answer, nobody knows whether the
-  // server has read it.
+  // Never sent twice. If a kept connection ends without an answer, the server may or may not have
+  // read the call, so it is not repeated.
   bool once = false;
 };
 
 struct Reply {
   int status = 0;
-  std::map<std::string, std::string> headers{};  // names in small letters
+  std::map<std::string, std::string> headers{};  // lower-case names
   std::string body{};
 };
 
-// A call under way. Its callbacks are called after the function that began it has returned.
-// Destroying it ends it: nobody is called any more. The callbacks may do that themselves.
+// A call in flight. Its callbacks come after the function that started it has returned. Destroying
+// it cancels the callbacks; a callback may do so.
 class Exchange {
  public:
   struct Impl;
@@ -64,27 +64,27 @@ class Exchange {
   std::unique_ptr<Impl> impl_;
 };
 
-// A server. Outlives its exchanges; connects when it is first asked.
+// One server. It outlives its exchanges and connects at the first call.
 class Remote {
  public:
   using Done = std::function<void(Result<Reply>)>;
   using Piece = std::function<void(std::string_view)>;
-  // Bytes of an answer's body that are kept: one that is wanted whole is refused above that, and of
-  // a refusal (not 2xx) there is the beginning. What is handed over in pieces has no bound.
+  // Limits of a kept body in bytes. A longer 2xx answer fails; an error answer is cut. A body
+  // delivered in pieces has no limit.
   static constexpr size_t kMaxBody = 1 << 20;
   static constexpr size_t kMaxRefusal = 64 << 10;
 
   Remote(os::Loop& loop, Endpoint endpoint);
   ~Remote();
 
-  // For calls from here on: credentials were renewed.
+  // Applies to later calls, for renewed credentials.
   void Change(const Endpoint& endpoint);
-  // The whole answer, which takes `limit` at most. With `piece` the body of a good one (2xx) is
-  // handed over in pieces as they come, and the Reply has none.
+  // Delivers the whole answer within `limit`. With `piece`, a 2xx body is delivered in pieces and
+  // the Reply has none.
   [[nodiscard]] std::unique_ptr<Exchange> Ask(Call call, Duration limit, Done done,
                                               Piece piece = {});
-  // The body of a good answer (2xx), which begins within `limit`, in pieces as they come, with
-  // `silence` between two of them at most; then a Reply without a body. Any other answer is whole.
+  // Delivers a 2xx body in pieces: the answer starts within `limit`, and pieces are at most
+  // `silence` apart. Then comes a Reply without a body. Any other answer is delivered whole.
   [[nodiscard]] std::unique_ptr<Exchange> Follow(Call call, Duration limit, Duration silence,
                                                  Piece piece, Done done);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of answers: how much of them is kept, and what is handed over.
+// Bodies of answers: the limit of kept bytes, and delivery in pieces.
 #include <algorithm>
 
 #include "http/remote_fixture_test.h"
@@ -28,7 +28,8 @@ TEST_F(RemoteTest, OfALongRefusalThereIsTheBeginning) {
   EXPECT_TRUE(reply->body == std::string(64 << 10, 'x'));
 }
 
-// An API server sends what it has as one chunk, however long: it is not kept until that is whole.
+// An API server sends all available data as one chunk of any length. The client must deliver it
+// before it is complete.
 TEST_F(RemoteTest, ALongAnswerMayBeTakenInPiecesAndTheNextCallHasTheSameConnection) {
   const std::string body(3'000'000, 'x');
   Serve(

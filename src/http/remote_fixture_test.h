@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server as a test wants it, and a client of it. Header-only, for tests.
+// A fake server and a client of it. Header-only, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,6 @@ namespace tessera::http {
 
 inline constexpr Duration kPatience{20'000};
 
-// A server as the test wants it, and a client of it.
 class RemoteTest : public testing::Test {
  protected:
   RemoteTest() { std::signal(SIGPIPE, SIG_IGN); }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Duration kLongest{20'000};
 
-// Of each connection to this port: whether what is small waits in it.
+// For each connection to this port: whether small segments are delayed.
 std::vector<bool> DelaysTo(int port) {
   std::vector<bool> delays;
   const auto names = os::ListDirectory("/proc/self/fd");

@@ -339,7 +339,7 @@ TEST_F(RemoteTest, NobodyIsCalledOnceACallWasEnded) {
       },
       Tls());
   int calls = 0;
-  // At every step of its life.
+  // Destroys it at every step of its life.
   for (int steps = 0; steps < 40; ++steps) {
     auto exchange = remote().Ask({}, kPatience, [&](const Result<Reply>&) { ++calls; });
     for (int i = 0; i < steps && calls == 0; ++i) loop_.RunOnce();
@@ -366,7 +366,7 @@ TEST_F(RemoteTest, NamesAreLookedUp) {
   Serve(Answering(200, "yes"));
   endpoint_.host = "localhost";
 
-  // The first address may be ::1, where nobody listens; then the next one is tried.
+  // The first address may be ::1 without a listener; then the next one is tried.
   const auto first = Ask();
   EXPECT_TRUE(first.has_value() || Ask().has_value());
 }
@@ -405,7 +405,7 @@ TEST_F(RemoteTest, ALoopOfAnotherThreadServesAsWell) {
   EXPECT_EQ((*found)->body, "yes");
 }
 
-// As in a client that is destroyed with an answer that came at the same moment.
+// As in a client that is destroyed when an answer has just arrived.
 TEST(ConnectionTest, OneWhoseCallbackWasPutOffEndsWithItsLoop) {
   bool ended = false;
   {

@@ -11,7 +11,7 @@ namespace {
 namespace beast = boost::beast;
 using Code = beast::error_code;
 
-// Of what waits for its rest: headers, or the size of a chunk.
+// Limit of an incomplete part: headers, or a chunk size.
 constexpr size_t kMaxRest = ReplyParser::kMaxHeaders;
 
 class Parser : public beast::http::basic_parser<false> {
@@ -29,13 +29,13 @@ class Parser : public beast::http::basic_parser<false> {
   void on_request_impl(beast::http::verb, beast::string_view, beast::string_view, int,
                        Code&) override {}
   void on_response_impl(int code, beast::string_view, int, Code& error) override {
-    // Beast takes any three digits.
+    // Beast accepts any three digits.
     if (code < 100) error = beast::http::error::bad_status;
     code_ = code;
   }
   void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
                      Code&) override {
-    if (status != 0) return;  // behind the body
+    if (status != 0) return;  // a trailer
     std::string small(name);
     std::ranges::transform(small, small.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -70,7 +70,7 @@ struct ReplyParser::Impl {
   Impl() { Begin(); }
   void Begin() { parser = std::make_unique<Parser>(body); }
 
-  // How many of these were read.
+  // Parses bytes and returns the number consumed.
   Result<size_t> Read(std::string_view bytes) {
     size_t used = 0;
     while (used < bytes.size() && !parser->is_done()) {
@@ -79,7 +79,7 @@ struct ReplyParser::Impl {
       const size_t read = parser->put({rest.data(), rest.size()}, error);
       used += read;
       if (error && error != beast::http::error::need_more) return Garbled(*parser);
-      // What it says before the answer: go on, or the like.
+      // An interim answer, such as 100 Continue, precedes the real one.
       const bool early = parser->is_done() && parser->status / 100 == 1;
       if (early) Begin();
       if (!early && (error || read == 0)) break;
@@ -87,7 +87,7 @@ struct ReplyParser::Impl {
     return used;
   }
 
-  std::string body;  // not taken yet
+  std::string body;  // not delivered yet
   std::string waiting;
   std::unique_ptr<Parser> parser;
 };

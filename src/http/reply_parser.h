@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer of HTTP/1.1, read as it comes: nothing of a body waits here, however it is sent. Pure;
-// one thread.
+// Parses an HTTP/1.1 answer as it arrives. Body bytes are passed on at once, whatever the transfer
+// encoding. Pure. One thread.
 #pragma once
 
 #include <map>
@@ -19,16 +19,15 @@ class ReplyParser {
   ReplyParser();
   ~ReplyParser();
 
-  // The next bytes; what of them is of the body is added to `body`. kInvalid where this is no
-  // answer.
+  // Parses the next bytes and appends body bytes to `body`. kInvalid if this is no HTTP answer.
   Status Add(std::string_view bytes, std::string& body);
-  // The connection has ended: kInvalid where the answer is not whole.
+  // The connection has ended. kInvalid if the answer is incomplete.
   Status End();
 
-  int status() const;                                         // 0: it has not come yet
-  bool done() const;                                          // it is whole
-  bool keeps_connection() const;                              // another may follow it
-  const std::map<std::string, std::string>& headers() const;  // names in small letters
+  int status() const;                                         // 0: not received yet
+  bool done() const;                                          // the answer is complete
+  bool keeps_connection() const;                              // the connection can carry another
+  const std::map<std::string, std::string>& headers() const;  // lower-case names
 
  private:
   struct Impl;

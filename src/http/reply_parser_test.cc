@@ -8,7 +8,7 @@
 namespace tessera::http {
 namespace {
 
-// What comes of an answer that comes in pieces of that many bytes.
+// The result of an answer that arrives in pieces of this size.
 struct Read {
   Status status;
   std::string body{};
@@ -33,7 +33,7 @@ Read ReadBy(std::string_view text, size_t piece, bool ends = false) {
   return read;
 }
 
-// Why it was refused.
+// The reason of the refusal.
 std::string WhyNot(std::string_view text, size_t piece, bool ends = false) {
   const Read read = ReadBy(text, piece, ends);
   return read.status ? "it was not" : read.status.error().message;

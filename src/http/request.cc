@@ -27,7 +27,7 @@ struct FreeUri {
 Result<std::map<std::string, std::string>> ReadQuery(const char* text) {
   std::map<std::string, std::string> query;
   if (text == nullptr || *text == 0) return query;
-  // libevent's values are C strings: a zero would silently cut one short.
+  // libevent returns C strings, so a NUL would silently truncate a value.
   const bool zero = std::string_view(text).find("%00") != std::string_view::npos;
   evkeyvalq pairs{};
   if (zero || evhttp_parse_query_str(text, &pairs) != 0) {
@@ -50,11 +50,11 @@ bool SameName(std::string_view name, std::string_view other) {
   return name.size() == other.size() && strncasecmp(name.data(), other.data(), name.size()) == 0;
 }
 
-// "GET /explain HTTP/1.1".
+// A line such as "GET /explain HTTP/1.1".
 struct RequestLine {
   std::string_view method;
   std::string_view target;
-  bool keeps = false;  // by its version
+  bool keeps = false;  // by the HTTP version
 };
 std::optional<RequestLine> ReadLine(std::string_view text) {
   const size_t first = text.find(' ');
@@ -75,10 +75,10 @@ std::optional<Response> RefuseMethod(std::string_view method, const Takes& takes
   return Refuse(405, std::string(takes.no_posts));
 }
 
-// The only things that are read in them: of the body, and whether it is the peer's last.
+// The headers that matter here: the body's framing, and whether the connection stays.
 struct Headers {
   std::optional<size_t> length;
-  std::optional<std::string_view> encoding;  // of the body's transfer
+  std::optional<std::string_view> encoding;  // Transfer-Encoding
   bool close = false;
 };
 
@@ -95,7 +95,7 @@ bool Names(std::string_view list, std::string_view word) {
   return std::ranges::any_of(words, [&](const auto& one) { return SameName(Trim(one), word); });
 }
 
-// False where it can be read in two ways.
+// False if the header is malformed or ambiguous.
 bool ReadHeader(std::string_view line, Headers& headers) {
   const size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
@@ -139,7 +139,7 @@ std::optional<Response> RefuseBody(const Headers& headers, std::string_view meth
   if (headers.encoding && !SameName(*headers.encoding, "chunked")) {
     return Refuse(501, "a body's only encoding that is taken is chunked");
   }
-  // Two lengths: whoever passed it on may have gone by the other one.
+  // Both a length and chunks: a proxy may have used the other one, which allows request smuggling.
   if (headers.encoding && headers.length) return Refuse(400, "a body in chunks has a length");
   const bool none = !headers.encoding && headers.length.value_or(0) == 0;
   if (method != "POST" && !none) return Refuse(413, "a question has no body");
@@ -207,7 +207,8 @@ std::optional<Response> RequestReader::ReadHead() {
 std::optional<Response> RequestReader::ReadBody() {
   if (!head_->chunks) {
     const size_t now = std::min(head_->length - body_.size(), received_.size());
-    // Once a part has come, all of it is expected.
+    // Reserves the full length only once a part of the body is here, so an announced length alone
+    // costs no memory.
     if (!body_.empty()) body_.reserve(head_->length);
     body_.append(received_, 0, now);
     received_.erase(0, now);
@@ -226,8 +227,8 @@ std::optional<Response> RequestReader::ReadBody() {
 Reading RequestReader::TakeRequest() {
   const Head head = *std::exchange(head_, std::nullopt);
   whole_ = false;
-  if (received_.empty()) std::string().swap(received_);  // it may be long until more comes
-  // A question is answered alike whether or not its answer's body is wanted.
+  if (received_.empty()) std::string().swap(received_);  // the next request may be long in coming
+  // HEAD gets the same handling as GET.
   const bool headers_alone = head.method == "HEAD";
   auto request = ReadTarget(headers_alone ? "GET" : head.method, head.target,
                             std::exchange(body_, std::string()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the server reads a connection's requests, as they come. Pure; one thread.
+// Parses a connection's requests as they arrive. Pure. One thread.
 #pragma once
 
 #include <optional>
@@ -16,24 +16,24 @@ namespace tessera::http {
 
 struct ParsedRequest {
   Request request;
-  bool head = false;   // the answer's headers alone are wanted
-  bool keeps = false;  // the peer may ask more on this connection
+  bool head = false;   // HEAD: the answer has no body
+  bool keeps = false;  // the connection may stay open
 };
-// A request, or the answer of one that is refused.
+// A request, or the answer that refuses it.
 using Reading = std::variant<ParsedRequest, Response>;
 
 class RequestReader {
  public:
-  // `takes` outlives it.
+  // `takes` outlives the reader.
   explicit RequestReader(const Takes& takes) : takes_(&takes) {}
 
-  // Takes the next bytes. Nothing while more of the request has to come. What is refused is refused
-  // as soon as that is known: whatever was announced need not be waited for, and nothing may be
-  // added after it. Behind a request the next one begins, of which bytes may be here already.
+  // Parses the next bytes. Nothing while the request is incomplete. A refusal comes as soon as its
+  // cause is known, without waiting for the announced body. After a refusal, Add must not be
+  // called. After a request, bytes of the next one may already be buffered.
   std::optional<Reading> Add(std::string_view bytes);
-  // Bytes that are here.
+  // Buffered bytes.
   size_t size() const { return received_.size() + body_.size(); }
-  // Of a request, something has come.
+  // A part of a request has arrived.
   bool begun() const { return head_ || size() > 0; }
 
  private:
@@ -42,25 +42,24 @@ class RequestReader {
     std::string target;
     bool keeps = false;
     size_t length = 0;                  // of the body
-    std::optional<ChunkReader> chunks;  // that it is in
+    std::optional<ChunkReader> chunks;  // for a chunked body
   };
   std::optional<Response> ReadHead();
   std::optional<Response> ReadBody();
   Reading TakeRequest();
 
   const Takes* takes_;
-  std::string received_;  // and not read yet
+  std::string received_;  // not parsed yet
   std::optional<Head> head_;
   std::string body_;
   bool whole_ = false;
 };
 
-// The status line and the headers of an answer, after which the connection ends unless it is kept.
+// An answer's status line and headers. Without `keep`, the connection ends after it.
 std::string HeadOf(const Response& response, const Takes& takes, bool keep);
 
-// `target` as it stands in the request's first line. The query's values are decoded; of two with
-// one name the last counts. kInvalid when it is no target, or its query is not made of names with
-// values, or has a zero in it.
+// Parses the target of the request line. Query values are decoded; the last of equal names counts.
+// The result is kInvalid for a bad target, a query without name=value form, or a NUL.
 Result<Request> ReadTarget(std::string_view method, const std::string& target, std::string body);
 
 }  // namespace tessera::http

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of a listener that takes bodies of any kind, one behind the other.
+// Consecutive requests at a listener that accepts bodies of any kind.
 #include <gtest/gtest.h>
 
 #include "http/request.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr Takes kAll{.posts = true, .header = 200, .body = 8, .chunks = true, .requests = 9};
 constexpr char kInChunks[] = "POST /filter HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n";
 
-// As "PATH BODY", or as "STATUS MESSAGE" where it is refused; empty while more must come.
+// "PATH BODY", or "STATUS MESSAGE" for a refusal. Empty while incomplete.
 std::string Said(std::optional<Reading> reading) {
   if (!reading) return "";
   if (const auto* asked = std::get_if<ParsedRequest>(&*reading)) {

@@ -44,7 +44,7 @@ TEST(RequestTest, AValueIsNotCutShortAtAZero) {
   EXPECT_EQ(Read("/explain?device=%2500")->query, (Query{{"device", "%00"}}));
 }
 
-// As "METHOD PATH BODY", or as "STATUS MESSAGE" where it is refused; empty while more must come.
+// "METHOD PATH BODY", or "STATUS MESSAGE" for a refusal. Empty while incomplete.
 std::string Outcome(std::string_view bytes, const Takes& takes) {
   const auto reading = RequestReader(takes).Add(bytes);
   if (!reading) return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections whose answers come later, that bring several requests, or whose requests are large.
+// Connections with late answers, several requests, or large requests.
 #include "http/served_connections_fixture_test.h"
 
 namespace tessera::http {
@@ -10,7 +10,7 @@ constexpr Takes kSeveral{.posts = true, .requests = 3};
 
 class ServedAnswersTest : public ServedConnectionsTest {
  protected:
-  // Requests wait, in the order they came, until the test answers them.
+  // Requests wait, in order of arrival, until the test answers them.
   void ServeLater(const Takes& takes, const ConnectionLimits& bounds) {
     Serve(
         [this](Request request, Respond respond) {
@@ -27,7 +27,7 @@ class ServedAnswersTest : public ServedConnectionsTest {
           }),
           takes, bounds);
   }
-  // What has come, as it is.
+  // The raw bytes received.
   static std::string All(const os::Fd& fd) {
     std::string all;
     std::array<char, 65536> part;
@@ -421,7 +421,7 @@ TEST_F(ServedAnswersTest, WhereTooMuchIsSentAtOnceThePeerThatSendsMostIsRefused)
   EXPECT_EQ(Received(probe), kNothing);
 }
 
-// What a handler has counts as well, and only who still sends can make room for it.
+// A request at a handler counts too, but only an incomplete request can make room for it.
 TEST_F(ServedAnswersTest, BodiesThatHandlersHaveCountUntilTheyAreAnswered) {
   ServeLater({.posts = true}, {.received = 150'000});
   const os::Fd first = Connect(kProbe);

@@ -11,11 +11,12 @@
 namespace tessera::http {
 namespace {
 
-// Others have their turn in between, and their bounds are looked at.
+// The limit for one turn, so that other connections proceed and limits are checked.
 constexpr size_t kBytesATurn = size_t{64} * 1024;
-constexpr size_t kPart = size_t{16} * 1024;  // the most that TLS hands over at once
+constexpr size_t kPart = size_t{16} * 1024;  // TLS's largest record
 
-// The peer waits no longer than it says, as the API server does of its webhooks.
+// A peer may name its own timeout, as API servers do for webhooks. The server waits no longer than
+// that.
 Duration PatienceFor(const Request& request, Duration most) {
   const auto said = request.query.find("timeout");
   if (said == request.query.end()) return most;
@@ -24,7 +25,7 @@ Duration PatienceFor(const Request& request, Duration most) {
 
 }  // namespace
 
-// One request at its handler, for as long as that may answer it.
+// One request at its handler. It lives as long as the handler may answer.
 class ServedConnection::Ticket {
  public:
   Ticket(std::weak_ptr<Pending> pending, std::shared_ptr<AtHandlers> counts, const Request& request)
@@ -55,7 +56,7 @@ class ServedConnection::Ticket {
   }
 
  private:
-  const std::weak_ptr<Pending> pending_;  // of who waits for it
+  const std::weak_ptr<Pending> pending_;  // the waiting connection's
   const std::shared_ptr<AtHandlers> counts_;
   const size_t bytes_;
   const std::string what_;
@@ -136,7 +137,8 @@ void ServedConnection::Ask(ParsedRequest asked) {
   keep_ = asked.keeps && requests_ < takes_.requests;
   peer_talks_ = false;
   if (!keep_) reader_ = RequestReader(takes_);
-  // Most are of peers that have gone: connections are bounded by the same number.
+  // The connection limit has the same number. So most of these requests belong to peers that have
+  // gone.
   if (at_handlers_->requests >= at_handlers_->most) {
     return Refuse(Failure({Reason::kUnavailable, "too many requests wait for an answer"}));
   }
@@ -149,7 +151,8 @@ void ServedConnection::Ask(ParsedRequest asked) {
   if (!pending_->response) pending_->wake = wake_;
 }
 
-// The peer may have gone meanwhile; but if it has sent more, that is not to be seen.
+// Checks whether the peer has gone. Once the peer has sent more bytes, its end can no longer be
+// seen.
 bool ServedConnection::Await() {
   if (pending_->response) {
     Begin(*std::move(pending_->response));
@@ -164,7 +167,7 @@ bool ServedConnection::Await() {
 
 void ServedConnection::Refuse(Response response) {
   keep_ = false;
-  // One that was asked for by HEAD, and has no answer in time, has no body either.
+  // The refusal of a HEAD request has no body either.
   if (stage_ != Stage::kAsking) head_only_ = false;
   Begin(std::move(response));
 }
@@ -209,9 +212,9 @@ void ServedConnection::AwaitNext() {
   if (has_next_) BeginPhase(timeouts_.request);
 }
 
-// To close now would take the answer away from a peer that still sends, and leave what it has not
-// taken to the kernel, where nobody counts it. So the peer ends the connection. Whoever is refused
-// may be in the middle of a body, and reads the answer after that.
+// Drains the peer's bytes and waits for the peer to close. Closing now could destroy the answer,
+// because unread bytes cause a reset, and would leave unsent bytes to the kernel, uncounted. A
+// refused peer may be in the middle of its body, and reads the answer after it.
 bool ServedConnection::Discard() {
   const size_t most = 2 * std::max(kMaxBody, takes_.body);
   std::array<char, kPart> part;

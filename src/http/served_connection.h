@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection of the server: a request is read, handed to the handler, and answered. That is its
-// end, unless the listener takes several and the peer has more. Owned by ServedConnections. One
-// thread: the loop's.
+// One accepted connection: it reads a request, passes it to the handler, and sends the answer. Then
+// it ends, unless the listener allows more requests. Owned by ServedConnections. One thread: the
+// loop's.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,8 @@
 
 namespace tessera::http {
 
-// What the handlers of a listener have to answer, also where the peer has gone or was told 503.
+// Requests that a listener's handlers have, including those with a peer that has gone or has got a
+// 503.
 struct AtHandlers {
   const size_t most;
   size_t requests = 0;
@@ -26,45 +27,46 @@ struct AtHandlers {
 
 class ServedConnection {
  public:
-  // `handler` and `takes` outlive it. `wake` is called when an answer has come that was waited for;
-  // then it can go on.
+  // `handler` and `takes` outlive it. `wake` is called when a pending answer arrives; then GoOn can
+  // proceed.
   ServedConnection(Wire wire, const AsyncHandler& handler, const Takes& takes,
                    const Timeouts& timeouts, std::shared_ptr<AtHandlers> at_handlers,
                    std::function<void()> wake);
   ServedConnection(const ServedConnection&) = delete;
   ServedConnection& operator=(const ServedConnection&) = delete;
 
-  // Does what can be done without waiting, up to one request and a bound of bytes. False: it has
-  // ended.
+  // Proceeds without blocking, up to one request and a limit of bytes. False when the connection
+  // has ended.
   bool GoOn();
-  // Answers in place of its handler, or before its request has come, and is at its end.
+  // Answers instead of the handler, or before the request is complete. The connection then ends.
   void Refuse(Response response);
 
   enum class WaitsTo : uint8_t { kRead, kWrite, kBeWoken };
   WaitsTo waits_to() const;
-  // And until when.
+  // The end of that wait.
   Steady deadline() const { return deadline_; }
-  // Another one each time that it begins to be idle, to read, to have its handler answer, or to
-  // answer.
+  // A number that changes at the start of each phase: idle, reading, waiting for the handler,
+  // answering.
   size_t phase() const { return phase_; }
-  // It waits for nothing.
+  // True if it can proceed without a wait.
   bool ready() const;
-  // A request is still coming in, or its handler has not answered it.
+  // Whether the request is still arriving, or its handler has not answered.
   bool reading() const { return stage_ == Stage::kReading; }
   bool asking() const { return stage_ == Stage::kAsking && !pending_->response; }
-  // It stays for a request, of which nothing has come. One that takes a single request is none.
+  // Whether it is kept open and waits for the next request. Never true if the listener takes one
+  // request.
   bool idle() const { return reading() && spare_ && !reader_.begun(); }
-  // It has sent all of its answer.
+  // Whether all of its answer was sent.
   bool answered() const { return stage_ == Stage::kLeaving || idle(); }
-  // Bytes of requests that are here.
+  // Buffered bytes of requests.
   size_t received() const { return reader_.size(); }
-  // Bytes of its answer that wait here.
+  // Unsent bytes of its answer.
   size_t waiting() const { return head_.size() + body_.size() - sent_; }
   int socket() const { return wire_.socket(); }
 
  private:
   enum class Stage : uint8_t { kReading, kAsking, kWriting, kLeaving };
-  // What a handler's answer comes to. There is none of it once nobody waits for that.
+  // The place for a handler's answer. It is destroyed when the connection stops waiting.
   struct Pending {
     std::optional<Response> response;
     std::function<void()> wake;
@@ -91,21 +93,24 @@ class ServedConnection {
   Stage stage_ = Stage::kReading;
   Steady deadline_{};
   size_t phase_ = 0;
-  bool must_write_ = false;  // else read; with TLS either may be in the way of either
+  bool must_write_ = false;  // false: must read. TLS may need either in both directions.
 
   RequestReader reader_;
-  size_t requests_ = 0;  // that have been answered, or are being
-  bool spare_ = false;   // it may stay without a request
+  // Requests so far, including the current one.
+  size_t requests_ = 0;
+  bool spare_ = false;  // it may be idle
   bool head_only_ = false;
-  bool keep_ = false;        // after this answer
-  bool has_next_ = false;    // bytes of the next request came with the last one's
-  bool peer_talks_ = false;  // while it is to be answered
+  bool keep_ = false;  // keep the connection after this answer
+  // Bytes of the next request arrived with the last one.
+  bool has_next_ = false;
+  // The peer has sent more while its request is at the handler.
+  bool peer_talks_ = false;
   std::shared_ptr<Pending> pending_;
 
   std::string head_;
   std::string body_;
-  size_t sent_ = 0;       // of both
-  size_t discarded_ = 0;  // of what came after the request
+  size_t sent_ = 0;       // bytes sent of both
+  size_t discarded_ = 0;  // bytes read after the request
 };
 
 }  // namespace tessera::http

@@ -40,7 +40,7 @@ struct ServedConnections::PeerConnection {
   ServedConnections& owner;
   const Peer peer;
   ServedConnection connection;
-  event* waits = nullptr;  // ends before the socket
+  event* waits = nullptr;  // freed before the socket closes
   ServedConnection::WaitsTo waits_to{};
   At at{};
 };
@@ -64,18 +64,18 @@ void ServedConnections::Add(Wire wire, const Peer& peer) {
   held_.emplace_back(*this, std::move(wire), peer);
   const At at = std::prev(held_.end());
   at->at = at;
-  GoOn(at);  // most have sent their request by now
+  GoOn(at);  // most peers have already sent their request
 }
 
 void ServedConnections::Fire(int, short what, void* held) noexcept {
   auto* self = static_cast<PeerConnection*>(held);
-  const bool late = (what & EV_TIMEOUT) != 0 &&  // which also wakes it
+  const bool late = (what & EV_TIMEOUT) != 0 &&  // `wake` also uses EV_TIMEOUT
                     self->connection.deadline() <= SystemClock().Now();
   if (late) return self->owner.Expire(self->at);
   self->owner.GoOn(self->at);
 }
 
-// False: it has ended.
+// False when the connection has ended.
 bool ServedConnections::Step(At at) {
   const size_t phase = at->connection.phase();
   const bool goes_on = at->connection.GoOn();
@@ -112,8 +112,8 @@ void ServedConnections::Await(At at) {
   event_add(at->waits, &time);
 }
 
-// What has come meanwhile is answered: it waited for nothing but its turn. A handler that is late
-// has its request answered in its place.
+// Bytes that arrived before the timeout are still processed, since they waited only for their turn.
+// A late handler's request gets a 503.
 void ServedConnections::Expire(At at) {
   if (at->connection.asking()) {
     at->connection.Refuse(Refusal(Reason::kTimedOut, "no answer was found in time"));
@@ -123,7 +123,8 @@ void ServedConnections::Expire(At at) {
   Settle(at);
 }
 
-// What is answered by now is sent. A request that has come is not begun: nobody would hear of it.
+// Sends a finished answer. A received request is not started, because its answer could not be
+// delivered.
 void ServedConnections::Drop(At at) {
   if (!at->connection.reading()) (void)at->connection.GoOn();
   Forget(at);
@@ -152,8 +153,8 @@ void ServedConnections::MakeRoom(const Peer& peer) {
   }
 }
 
-// Of those that are idle the first, or else of those whose request no handler has, or else of all;
-// the peer has one.
+// The peer's connection to drop: the first idle one, else one without a request at a handler, else
+// any. The peer has at least one.
 ServedConnections::At ServedConnections::FirstOf(std::string_view peer) {
   const auto worth = [&](const PeerConnection& held) {
     if (held.peer.address != peer) return 3;
@@ -172,7 +173,7 @@ ServedConnections::At ServedConnections::FirstOfFullest() {
   return FirstOf(fullest->peer.address);
 }
 
-// What a handler has cannot be taken back from it: those make room that are still coming in.
+// A request at a handler cannot be withdrawn, so only incomplete requests are refused.
 void ServedConnections::BoundReceived() {
   size_t all = at_handlers_->bytes;
   for (const PeerConnection& held : held_) all += held.connection.received();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connections of one listener, and what bounds them. Where there are too many, one that is
-// there makes room for the one that comes: of the peer that has the most, the one that has been
-// idle longest, or else the one whose request or answer takes longest. So a peer that has few, such
-// as whoever asks how the agent is, always gets in, and slow ones give way to who is quick. Where
-// too much is being sent, requests that are still coming in are refused, in the same order. Owned
-// by the server. One thread: the loop's.
+// The connections of one listener, and their limits. When the limit is reached, a new connection
+// displaces one of the peer with the most connections. The victim is that peer's longest idle
+// connection, or else the one whose request or answer takes longest. So a peer with few
+// connections, such as a health probe, always gets in, and slow peers yield to fast ones. When too
+// many bytes are arriving, incomplete requests are refused in the same order.
+// Owned by the server. One thread: the loop's.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,9 @@
 
 namespace tessera::http {
 
-// Who is at the other end. All of this machine's loopback addresses are one peer: whoever has one
-// of them has them all.
+// The remote side. All loopback addresses are one peer, since a local process can use any of them.
 struct Peer {
-  std::string address;  // as bytes; empty: this machine
+  std::string address;  // raw bytes; empty: this machine
 };
 
 class ServedConnections {
@@ -32,9 +31,9 @@ class ServedConnections {
   ~ServedConnections();
 
   void Add(Wire wire, const Peer& peer);
-  // Ends one, so that its descriptor is free. False: there is none.
+  // Ends a connection to free its descriptor. False if there is none.
   bool DropOne();
-  // ServedConnections that ended before they had their answer: too many, too slow, or not read.
+  // Connections that ended without their answer: too many, too slow, or not read.
   uint64_t dropped() const { return dropped_; }
   size_t size() const;
 
@@ -60,7 +59,7 @@ class ServedConnections {
   const Takes takes_;
   const ConnectionLimits bounds_;
   const std::shared_ptr<AtHandlers> at_handlers_;
-  std::list<PeerConnection> held_;  // that has been in its phase longest first
+  std::list<PeerConnection> held_;  // longest in its phase first
   uint64_t dropped_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections over pairs of sockets, whose other ends the test has. Header-only, for tests.
+// Connections over socket pairs; the test has the peers' ends. Header-only, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ inline constexpr char kQuestion[] = "GET /healthz HTTP/1.1\r\n\r\n";
 inline const Peer kProbe{"probe"};
 inline const Peer kCrowd{"crowd"};
 
-// What a peer finds on its side.
+// The peer's view of a connection without an answer.
 inline constexpr char kNothing[] = "nothing yet";
 inline constexpr char kEnded[] = "ended";
 
@@ -32,7 +32,7 @@ class ServedConnectionsTest : public testing::Test {
   void Serve(AsyncHandler handler, const Takes& takes, const ConnectionLimits& bounds) {
     connections_ = std::make_unique<ServedConnections>(loop_, std::move(handler), takes, bounds);
   }
-  // The peer's side of a connection that comes in, with these bytes sent before.
+  // The peer's end of a new connection, with `bytes` already sent.
   os::Fd Connect(const Peer& peer, std::string_view bytes = "") {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
@@ -45,7 +45,7 @@ class ServedConnectionsTest : public testing::Test {
     ASSERT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size()));
     loop_.RunOnce();
   }
-  // The status line and the last line of what has come, or one of the words above.
+  // The status line and the last line received, or one of the words above.
   static std::string Received(const os::Fd& fd) {
     std::string all;
     std::array<char, 65536> part;
@@ -56,7 +56,7 @@ class ServedConnectionsTest : public testing::Test {
     if (all.empty()) return n == 0 ? kEnded : kNothing;
     return all.substr(0, all.find('\r')) + all.substr(all.rfind('\n'));
   }
-  // Lets the loop run until the peer's side has ended.
+  // Runs the loop until the peer's end is closed.
   void AwaitEnd(const os::Fd& fd) {
     std::array<char, 65536> part;
     for (;;) {

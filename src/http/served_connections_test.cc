@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections and their bounds, over pairs of sockets.
+// Connections and their limits, over socket pairs.
 #include "http/served_connections_fixture_test.h"
 
 namespace tessera::http {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes room where connections bring several requests: slow ones, and not who is quick.
+// Which connections are dropped when connections carry several requests: slow ones before fast
+// ones.
 #include "http/served_connections_fixture_test.h"
 
 namespace tessera::http {

@@ -27,18 +27,18 @@ namespace {
 
 constexpr Duration kAcceptPause{1'000};
 constexpr Duration kTellAgain{600'000};
-// Whatever comes in, others have their turn in between.
+// Accepts for each turn of the loop, so that other events proceed during a flood.
 constexpr int kAcceptsATurn = 16;
-// So many wait in the kernel: whoever finds no room there is told nothing, and comes again in a
+// Connections in the kernel's queue. Beyond it, a client's connect is dropped and retried after a
 // second.
 constexpr int kBacklog = 4096;
-// What the kernel keeps for a connection counts for the pod's memory too.
+// Kernel buffers count for the pod's memory too.
 constexpr int kSendBuffer = 64 * 1024;
 constexpr int kReceiveBuffer = 16 * 1024;
-// Of the descriptors that the process may have, connections of a listener take one in so many.
+// A listener may use one in this many of the process's descriptors for connections.
 constexpr size_t kDescriptorsAConnection = 8;
 
-// Only its owner connects to a unix socket: its bounds are against mistakes.
+// Only the owner connects to a unix socket, so these limits guard against mistakes.
 constexpr ConnectionLimits kOwners{.all = 32,
                                    .of_peer = 32,
                                    .of_loopback = 32,
@@ -83,17 +83,18 @@ Peer PeerOf(const os::Address& address) {
 Result<os::Fd> Bind(const os::Address& address, std::string_view text) {
   os::Fd fd(socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return Fail(SystemError("cannot make a socket", errno));
-  // A restart must not wait for connections of the former process to time out.
+  // Without this, a restart would wait for the former process's connections to time out.
   int on = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (address.family() == AF_INET6) {
     int only_ipv6 = address.any ? 0 : 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only_ipv6, sizeof only_ipv6);
   }
-  // Connections have theirs from the listener.
+  // Accepted connections inherit the listener's options.
   setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);
-  // TLS sends an answer's body behind its head, on connections that go on.
+  // On kept TLS connections, an answer's body is a second segment, which Nagle's algorithm would
+  // delay.
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (bind(fd.get(), address.get(), address.length) != 0 || listen(fd.get(), kBacklog) != 0) {
     if (errno == EADDRINUSE) return Fail(Reason::kPortInUse, "cannot listen on {}", text);
@@ -154,7 +155,7 @@ struct Server::Impl {
 
   static os::Fd Spare() { return os::Fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-  // No descriptor is left: the one that is kept for this, or another connection's, is free.
+  // Descriptors have run out. Frees the spare one, or ends a connection.
   bool MakeRoom(const Error& error) {
     if (!std::exchange(short_of_descriptors, true)) log::Warn("cannot accept a connection", error);
     if (!spare.valid()) return connections.DropOne();
@@ -162,7 +163,8 @@ struct Server::Impl {
     return true;
   }
 
-  // The connection stays at the door, and the loop would find it there again at once, without end.
+  // The waiting connection would make the listener readable again at once, so the loop would spin.
+  // Stop watching for a while.
   void Pause() {
     watch = os::Loop::Handle();
     pause = loop.After(kAcceptPause, [this] { Watch(); });
@@ -179,12 +181,13 @@ struct Server::Impl {
   os::Fd listener;
   os::Fd spare = Spare();
   ServedConnections connections;
-  std::optional<Tls> tls;  // of connections to come
+  std::optional<Tls> tls;  // for new connections
   int port = 0;
-  std::string path;                    // of a unix socket
-  std::optional<os::FileInfo> socket;  // its file, to tell it from a successor's
-  bool short_of_descriptors = false;   // told since there were some
-  std::optional<Steady> told;          // that connections are closed
+  std::string path;  // of a unix socket
+  // Its file, to recognize a successor's file at the same path.
+  std::optional<os::FileInfo> socket;
+  bool short_of_descriptors = false;  // already logged
+  std::optional<Steady> told;         // last log of dropped connections
   os::Loop::Handle watch;
   os::Loop::Handle pause;
 };
@@ -193,6 +196,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Server::~Server() {
   if (impl_->path.empty()) return;
+  // A successor may have replaced the socket's file already.
   auto now = os::Inspect(impl_->path);
   bool ours = now && impl_->socket && now->inode == impl_->socket->inode &&
               now->device == impl_->socket->device;
@@ -229,7 +233,7 @@ Result<std::unique_ptr<Server>> Server::ListenTcp(os::Loop& loop, const std::str
   const int port = TRY(BoundPort(*listener));
   std::optional<Tls> tls;
   if (options.identity) {
-    // OpenSSL writes without MSG_NOSIGNAL: a peer that has gone would end the program.
+    // OpenSSL writes without MSG_NOSIGNAL, so a closed peer would kill the process.
     signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): to the same every time
     tls = TRY(Tls::Make(*options.identity));
   }

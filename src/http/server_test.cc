@@ -20,7 +20,7 @@ namespace {
 
 constexpr Duration kPatience{10'000};
 
-// Answers with what was asked.
+// Answers with the request.
 Response Echo(const Request& request) {
   json::Object query;
   for (const auto& [name, value] : request.query) query[name] = value;
@@ -52,7 +52,7 @@ class ServerTest : public testing::Test {
     thread_ = std::thread([this] { loop_.Run(); });
   }
 
-  // Sends these bytes as they are and returns all that comes back.
+  // Sends these raw bytes and returns everything that comes back.
   std::string Raw(std::string_view bytes) {
     os::Fd fd = os::ConnectUnix(SocketPath(), kPatience).value();
     while (!bytes.empty()) {
@@ -128,7 +128,7 @@ TEST_F(ServerTest, OverTcpNoOrdersAreTaken) {
   EXPECT_EQ(calls, 0);
 }
 
-// The one that a server keeps for this; who asks learns what is in the agent's way.
+// The server keeps a spare descriptor, so a client still learns what the agent lacks.
 TEST_F(ServerTest, WithoutDescriptorsOneConnectionAtATimeIsAnswered) {
 #ifdef TESSERA_ASAN
   GTEST_SKIP() << "the undefined sanitizer needs descriptors to look at objects; the thread "

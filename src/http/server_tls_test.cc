@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers over TLS, with our own client and with bytes of the test's.
+// TLS servers, with our own client and with raw bytes.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -45,7 +45,7 @@ class ServerTlsTest : public testing::Test {
     Serve(AtOnce([](const Request& request) { return Text(std::to_string(request.body.size())); }),
           options);
   }
-  // Which trusts that authority alone.
+  // A client that trusts only this authority.
   std::unique_ptr<Remote> ClientOf(const fake::Certificate& authority) {
     return std::make_unique<Remote>(
         loop_, Endpoint{.host = "127.0.0.1", .port = server_->port(), .ca = authority.certificate});
@@ -59,7 +59,7 @@ class ServerTlsTest : public testing::Test {
     if (!RunUntil([&] { return found.has_value(); })) return Fail(Reason::kInternal, "no end");
     return *std::move(found);
   }
-  // As "STATUS BODY", or the error's message.
+  // "STATUS BODY", or the error's message.
   std::string Answer(Remote& remote, std::string body = "") {
     const auto reply = Ask(remote, std::move(body));
     return reply ? fmt::format("{} {}", reply->status, reply->body) : reply.error().message;
@@ -73,7 +73,7 @@ class ServerTlsTest : public testing::Test {
     EXPECT_EQ(send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size()));
     return fd;
   }
-  // All that comes on it until its end.
+  // Everything received until the connection's end.
   std::string Received(const os::Fd& fd) {
     std::string all;
     const bool ended = RunUntil([&] {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many clients of this machine that connect and send a byte now and then, or nothing. Header-only,
-// for tests.
+// Many local clients that connect and send a byte at intervals, or none. Header-only, for tests.
 #pragma once
 
 #include <fmt/core.h>
@@ -19,7 +18,7 @@ namespace tessera::http {
 
 class SlowClients {
  public:
-  // All are at the door once this is constructed. Each second one sends `beginning`.
+  // Connects all clients. Every second one sends `beginning`.
   SlowClients(int port, size_t count, std::string_view beginning) {
     os::RaiseDescriptorLimit();
     const auto address = os::ParseAddress(fmt::format("127.0.0.1:{}", port)).value();
@@ -30,7 +29,7 @@ class SlowClients {
     }
     for (size_t i = 0; i < count; i += 2) Send(clients_[i], beginning);
   }
-  // Another byte of each that has begun. Many have been left by the server.
+  // Each client that has begun sends another byte. The server has closed many of them.
   void Drip() {
     for (size_t i = 0; i < clients_.size(); i += 2) Send(clients_[i], "x");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request asks for, as HTTP writes it. Pure; any thread.
+// Writes request targets. Pure. Any thread.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@
 
 namespace tessera::http {
 
-// Everything but letters, digits and "-._~" as %XX.
+// Encodes all but letters, digits and "-._~" as %XX.
 std::string PercentEncode(std::string_view text);
 
-// The path, and the query behind it: "/explain?device=npu%2F7".
+// The path and the query: "/explain?device=npu%2F7".
 std::string WriteTarget(const std::string& path, const std::map<std::string, std::string>& query);
 
 }  // namespace tessera::http

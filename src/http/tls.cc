@@ -18,7 +18,7 @@ namespace {
 constexpr char kFile[] = "libtessera-tls.so";
 constexpr char kAdvice[] = "install the program and this file of one build";
 
-// The table of the file, which stays loaded where there is one of this build in it.
+// Loads the library's table. The library stays loaded if it is of this build.
 Result<const TlsTable*> Load(const std::string& file) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS for connections to servers elsewhere, and for those that come in. It is OpenSSL's, which is
-// in a file of its own, libtessera-tls.so (src/tls), beside the program or where it is installed
-// with it; that is loaded when the first context is made and stays: who has none pays nothing. One
-// thread: the loop's. SIGPIPE is ignored by the process.
+// TLS for outgoing and accepted connections. OpenSSL is in its own library, libtessera-tls.so
+// (src/tls), next to the program or where it is installed. The library is loaded with the first
+// context and stays. A program without TLS does not pay for it.
+// One thread: the loop's. The process must ignore SIGPIPE.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ namespace tessera::http {
 struct TlsSettings;
 struct TlsTable;
 
-// TLS on one connection that came in, whose first bytes are the handshake's. Its owner has the
-// socket, and keeps it open.
+// TLS on one accepted connection, starting with the handshake. The caller owns the socket and keeps
+// it open.
 class TlsSession {
  public:
   TlsSession(const TlsTable& table, ssl_st* session) : table_(&table), session_(session) {}
@@ -34,43 +34,43 @@ class TlsSession {
   TlsSession& operator=(TlsSession&&) = delete;
   ~TlsSession();
 
-  // Bytes, or what of TlsWait (tls_table.h) is in the way.
+  // The number of bytes, or a TlsWait (tls_table.h).
   int Receive(std::span<char> into);
-  int Peek();  // as Receive of one byte, which stays there
+  int Peek();  // like Receive of one byte, which stays unread
   int Send(std::string_view bytes);
   void EndSending();
-  bool holds_more() const;  // for Receive
-  bool is_open() const;     // after the handshake
+  bool holds_more() const;  // decrypted bytes for Receive
+  bool is_open() const;     // the handshake is done
 
  private:
   const TlsTable* table_;
   ssl_st* session_;
 };
 
-// What the connections to an endpoint, or to a listener, have in common: certificates, read once.
-// Copies are the same.
+// The TLS context of an endpoint or a listener, with certificates read once. Copies share it.
 class Tls {
  public:
-  // Where the file belongs to a program of this path: beside it, or as `cmake --install` puts it.
+  // The library's possible places for a program at this path: next to it, or as `cmake --install`
+  // puts it.
   static std::vector<std::string> PlacesFor(std::string_view program);
 
-  // What is in it, of where it belongs to this program; an error as of Make.
+  // The table of this program's library, or an error as from Make.
   static Result<const TlsTable*> Table();
 
-  // kInvalid where a certificate or a key cannot be read, they do not belong together, or the file
-  // of TLS is no good; kNotFound where that is at none of the places, as it may be the next time.
+  // Gives kInvalid if a certificate or key is unreadable, they do not match, or the library is bad.
+  // Gives kNotFound if the library is at none of the places; a retry may find it.
   static Result<Tls> Make(const Endpoint& endpoint);
   static Result<Tls> Make(const Endpoint& endpoint, const std::vector<std::string>& places);
 
   // For a listener.
   static Result<Tls> Make(const Identity& identity);
 
-  // Of a connection that came in; nothing without memory.
+  // A session on an accepted connection. Nothing if out of memory.
   std::optional<TlsSession> Accept(int socket) const;
-  // The buffers of a new connection, which its owner connects and frees; nullptr without memory.
+  // Buffers for a new connection, which the caller connects and frees. nullptr if out of memory.
   bufferevent* NewBuffers(event_base* base) const;
-  // What stood in the way of a connection whose buffers NewBuffers made: the verdict on the
-  // server's certificate, or TLS's own words. Empty where it was neither.
+  // The reason why a connection of NewBuffers failed: the verdict on the server's certificate, or
+  // TLS's own error. Empty for other reasons.
   std::string Trouble(bufferevent* buffers) const;
 
  private:

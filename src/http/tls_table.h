@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libtessera-tls.so (src/tls) has for the program that loads it. Plain types alone cross here:
-// each of the two files has a C++ library of its own linked in. They belong to one build, by which
-// the loader goes before it calls anything of the table.
+// The interface of libtessera-tls.so (src/tls) to the program that loads it. Only plain types cross
+// it, because the two files share no C++ library. Both must be of one build. The loader checks that
+// before it calls any function of the table.
 #pragma once
 
 #include <cstddef>
@@ -19,39 +19,40 @@ struct TlsText {
   size_t size;
 };
 
-// PEM texts, each of which may be empty.
+// PEM texts. Each may be empty.
 struct TlsSettings {
-  bool serves = false;  // a listener's, where the certificate and the key alone count
-  TlsText ca{};         // empty: the system's
+  bool serves = false;  // a listener's; only certificate and key count
+  TlsText ca{};         // empty: the system's CAs
   TlsText certificate{};
   TlsText key{};
-  const char* name = nullptr;  // that the server's certificate is checked for; nullptr: it is not
+  // The name to verify in the server's certificate. nullptr: no verification.
+  const char* name = nullptr;
   bool name_is_address = false;
 };
 
-// What is in the way, cut to its length.
+// An error text, truncated.
 struct TlsWords {
   char text[256];
 };
 
-// A certificate or a key in PEM, which ends with a 0.
+// A PEM certificate or key, terminated by a 0.
 struct TlsPem {
   char text[8192];
 };
 
-// A certificate that is to be made. Times are unix seconds.
+// A certificate to make. Times are unix seconds.
 struct TlsWish {
-  const char* name;   // whose it is
-  const char* names;  // "DNS:a,DNS:b", of a server; nullptr: it vouches for others
+  const char* name;   // its subject
+  const char* names;  // "DNS:a,DNS:b" for a server; nullptr: a CA
   int64_t from;
   int64_t until;
-  TlsText ca{};  // who vouches for it; empty: it does so itself
+  TlsText ca{};  // the signing CA; empty: self-signed
   TlsText ca_key{};
 };
 
-// A server's certificate with its key, who vouches for it, and the names that it is to have.
+// A server's certificate and key, its CA, and the names that it must have.
 struct TlsSet {
-  TlsText ca{};  // of several the first one
+  TlsText ca{};  // the first certificate counts
   TlsText ca_key{};
   TlsText certificate{};
   TlsText key{};
@@ -69,21 +70,21 @@ struct TlsSetFacts {
   bool names_covered;
 };
 
-// In place of a number of bytes.
+// Returned instead of a number of bytes.
 enum TlsWait : int { kTlsEnded = 0, kTlsMustRead = -1, kTlsMustWrite = -2 };
 
 struct TlsTable {
-  // First in every build.
+  // The first members in every build, so that any build can compare them.
   const char* version;
   const char* commit;
 
-  // nullptr, and why, where a certificate or a key cannot be read, or they do not belong together.
+  // nullptr and an error if a certificate or key is unreadable, or they do not match.
   ssl_ctx_st* (*make)(const TlsSettings& settings, TlsWords& words);
   void (*free)(ssl_ctx_st* context);
-  // As of Tls::NewBuffers and Tls::Trouble.
+  // See Tls::NewBuffers and Tls::Trouble.
   bufferevent* (*new_buffers)(ssl_ctx_st* context, event_base* base);
   void (*trouble)(bufferevent* buffers, TlsWords& words);
-  // As of Tls::Accept and TlsSession.
+  // See Tls::Accept and TlsSession.
   ssl_st* (*accept)(ssl_ctx_st* context, int socket);
   void (*end)(ssl_st* session);
   int (*receive)(ssl_st* session, char* into, size_t size);
@@ -92,13 +93,13 @@ struct TlsTable {
   void (*end_sending)(ssl_st* session);
   bool (*holds_more)(ssl_st* session);
   bool (*is_open)(ssl_st* session);
-  // With a new key. False, and why, where it cannot be made. Any thread.
+  // Makes a certificate with a new key. False and an error on failure. Any thread.
   bool (*issue)(const TlsWish& wish, TlsPem& certificate, TlsPem& key, TlsWords& words);
-  // False, and why, where a certificate cannot be read. Any thread.
+  // False and an error if a certificate is unreadable. Any thread.
   bool (*look_at)(const TlsSet& set, TlsSetFacts& facts, TlsWords& words);
 };
 
-// The one function that the file exports gives it. Called on no condition.
+// The library's only exported function. It returns the table and has no preconditions.
 inline constexpr char kTlsFunction[] = "tessera_tls";
 using TlsFunction = const TlsTable*();
 

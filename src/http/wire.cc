@@ -15,7 +15,7 @@
 namespace tessera::http {
 namespace {
 
-// Of what recv and its like have returned.
+// Interprets a result of recv or send.
 Wire::Transfer OfSocket(ssize_t n, Wire::Outcome to_wait) {
   if (n > 0) return {Wire::Outcome::kMoved, static_cast<size_t>(n)};
   const bool must_wait = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -41,9 +41,9 @@ ssize_t Uninterrupted(const Call& call) {
 Wire::Wire(os::Fd socket, std::optional<TlsSession> tls)
     : socket_(std::move(socket)), tls_(std::move(tls)) {}
 
-// The kernel does not keep what the peer has not taken.
+// Resets the connection if the peer has not taken all bytes, so that the kernel does not keep them.
 Wire::~Wire() {
-  // The end of the stream counts as a byte until the peer has it.
+  // The FIN counts as one byte until the peer acknowledges it.
   int unsent = 0;
   if (!socket_.valid() || ioctl(socket_.get(), SIOCOUTQ, &unsent) != 0 || unsent <= 1) return;
   const linger at_once{.l_onoff = 1, .l_linger = 0};

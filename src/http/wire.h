@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of one connection that came in, over TLS or without; nothing here waits. Owned by its
+// The byte stream of one accepted connection, with or without TLS. No call blocks. Owned by its
 // connection. One thread: the loop's.
 #pragma once
 
@@ -16,34 +16,34 @@ namespace tessera::http {
 
 class Wire {
  public:
-  // Of the two that must wait, TLS may have either while it sends or receives.
+  // TLS may need to read while it sends, and to write while it receives.
   enum class Outcome : uint8_t { kMoved, kMustRead, kMustWrite, kEnded };
   struct Transfer {
     Outcome outcome = Outcome::kMoved;
     size_t bytes = 0;
   };
 
-  // `socket` does not block.
+  // `socket` is non-blocking.
   explicit Wire(os::Fd socket, std::optional<TlsSession> tls = std::nullopt);
   Wire(Wire&&) noexcept = default;
   Wire& operator=(Wire&&) = delete;
   ~Wire();
 
   Transfer Receive(std::span<char> into);
-  // Whether something could be received, which stays there.
+  // Checks for received bytes without consuming them.
   Outcome Peek();
-  // As much as goes of one and then of the other.
+  // Sends as much as possible of the first text, then of the second.
   Transfer Send(std::string_view first, std::string_view then);
   void EndSending();
-  // Nothing of TLS's handshake is to come.
+  // True after the TLS handshake, or without TLS.
   bool is_open() const { return !tls_ || tls_->is_open(); }
-  // Bytes have been taken from the socket that Receive has not handed over.
+  // Decrypted bytes are buffered that Receive has not returned yet.
   bool holds_more() const { return tls_ && tls_->holds_more(); }
   int socket() const { return socket_.get(); }
 
  private:
   os::Fd socket_;
-  std::optional<TlsSession> tls_;  // ends before the socket
+  std::optional<TlsSession> tls_;  // destroyed before the socket
 };
 
 }  // namespace tessera::http

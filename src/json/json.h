@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON in and out. The only folder that includes Boost.JSON's headers; others use these names.
-// Any thread.
+// Parses and writes JSON. Only this folder includes Boost.JSON; others use these names. Any thread.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -20,14 +19,14 @@ using Array = boost::json::array;
 
 inline constexpr size_t kMaxDepth = 32;
 
-// kInvalid with the offset when the text is not one JSON value. Nesting is limited to kMaxDepth.
+// kInvalid, with the offset, if the text is not one JSON value. Nesting is limited to kMaxDepth.
 Result<Value> Parse(std::string_view text);
-// Bytes in strings that are not UTF-8, such as a file's name may have, are written as U+FFFD: Parse
-// reads what these write.
+// Invalid UTF-8 in strings, for example from a file name, is written as U+FFFD, so Parse always
+// accepts the result.
 std::string Write(const Value& value);        // compact
-std::string WritePretty(const Value& value);  // two spaces a level, ends with a newline
+std::string WritePretty(const Value& value);  // indents by two spaces, ends with a newline
 
-// Members of an object, or nothing when they are missing or of another type.
+// A member of an object, or nothing if it is missing or has another type.
 std::optional<std::string> GetString(const Object& object, std::string_view key);
 std::optional<int64_t> GetInt(const Object& object, std::string_view key);
 std::optional<bool> GetBool(const Object& object, std::string_view key);

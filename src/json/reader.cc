@@ -19,9 +19,9 @@ struct Shape::Part {
   std::vector<Member> members{};
   Which which{};
   Wanted wanted{};
-  std::optional<Shape> inner{};  // of each member, or element
+  std::optional<Shape> inner{};  // shape of all members or elements
 
-  // Null where the member is not kept.
+  // Null if the member is not wanted.
   const Part* MemberPart(std::string_view name) const {
     for (const auto& [member, shape] : members) {
       if (member == name) return shape.part();
@@ -39,10 +39,10 @@ using Code = boost::json::error_code;
 using Text = boost::json::string_view;
 using Kind = Shape::Part::Kind;
 
-constexpr size_t kLongestKey = 512;  // Kubernetes has 317 at most
-constexpr size_t kValueCost = 64;    // of a value in memory, without its text
+constexpr size_t kLongestKey = 512;  // Kubernetes' longest key has 317
+constexpr size_t kValueCost = 64;    // bytes of a value without its text
 
-// What the parser finds becomes a value, as far as the shape wants it. A `false` would end the
+// Builds the wanted value from parser events. No handler returns false, since that would end the
 // parser.
 class Builder {
  public:
@@ -111,20 +111,20 @@ class Builder {
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  // An object or a list that is open, and kept.
+  // An open object or list that is kept.
   struct Frame {
     const Shape::Part* part;
     Value value;
     size_t cost_before;
     bool cut_before;
-    std::string key{};                    // of its open member
-    const Shape::Part* member = nullptr;  // null: it is not kept
+    std::string key{};                    // of its current member
+    const Shape::Part* member = nullptr;  // null: not wanted
   };
 
   static size_t LongestOf(const Shape::Part& part) {
     return part.kind == Kind::kScalar ? part.longest : Shape::kLongest;
   }
-  // `size` goes on where the text is too long to be kept.
+  // `size` also counts bytes beyond `longest`, which are not kept.
   static void AddTo(std::string& text, size_t& size, Text part, size_t longest) {
     size += part.size();
     if (size <= longest) {
@@ -134,7 +134,7 @@ class Builder {
     }
   }
 
-  // What is wanted of the value that comes next; null: nothing.
+  // The wanted parts of the next value; null: none.
   const Shape::Part* Wanted() const {
     if (passing_ > 0) return nullptr;
     if (frames_.empty()) return root_;
@@ -143,7 +143,7 @@ class Builder {
   }
   bool InEach() const { return !frames_.empty() && frames_.back().part->kind == Kind::kEach; }
 
-  // Whether there is room for a value more, which is taken then.
+  // Reserves room for one more value. False if there is none.
   bool Take(size_t size) {
     const bool fits = !cut_ && cost_ + kValueCost + size <= most_;
     if (fits) cost_ += kValueCost + size;
@@ -223,13 +223,13 @@ class Builder {
   const Reader::TextElement& each_text_;
   std::vector<Frame> frames_;
   Value value_;
-  size_t passing_ = 0;  // objects and lists that are open, and are not kept
-  std::string key_;     // as the next, as far as it came
+  size_t passing_ = 0;  // open objects and lists that are skipped
+  std::string key_;     // the part of the next key that has arrived
   size_t key_size_ = 0;
   std::string text_;
   size_t text_size_ = 0;
-  size_t cost_ = 0;   // of what is kept
-  bool cut_ = false;  // there was no room for something
+  size_t cost_ = 0;   // of kept values
+  bool cut_ = false;  // a value was dropped for lack of room
 };
 
 boost::json::parse_options Options() {
@@ -264,7 +264,7 @@ Shape Shape::Each(const Shape& element) {
   return Shape(std::make_shared<const Part>(Part{.kind = Part::Kind::kEach, .inner = element}));
 }
 
-// The first of a name counts.
+// Of equal names the first counts, so existing members win.
 Shape Shape::With(const std::vector<Member>& members) const {
   Part more = *part_;
   more.members.insert(more.members.end(), members.begin(), members.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that is read as it comes, of which only what somebody wants is kept: all else is read past
-// and takes no memory, however much there is. Any thread; a Reader has one at a time.
+// Parses JSON in pieces and keeps only the wanted parts. Skipped parts take no memory, whatever
+// their size. Any thread, one at a time for each Reader.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,8 @@
 
 namespace tessera::json {
 
-// What is kept of a text: an allow list, one for each kind of object. A value of another type than
-// expected is kept without what is in it, so that whoever looks for it can say so. A copy is the
-// same one.
+// The wanted parts of a text: an allow list for one kind of object. A value of an unexpected type
+// is kept without its content, so the caller can report it. Copies share the content.
 class Shape {
  public:
   struct Part;
@@ -28,19 +27,18 @@ class Shape {
 
   static constexpr size_t kLongest = 1024;  // bytes
 
-  // A text, a number, a truth value, or null. Of a text that is longer its length is kept, as a
-  // number.
+  // A text, number, boolean or null. For a longer text its length is kept, as a number.
   static Shape Scalar(size_t longest = kLongest);
   // An object with these members.
   static Shape Object(std::vector<Member> members);
-  // An object with the members that `which` names; they are of one shape.
+  // An object with the members that `which` selects, all of one shape.
   static Shape Map(Which which, const Shape& value);
-  // A list. `wanted` is asked of each element once it is read; empty: all are.
+  // A list. `wanted` selects elements after they are read. Empty: all.
   static Shape List(const Shape& element, Wanted wanted = {});
-  // A list whose elements are handed over one by one, and not kept.
+  // A list that delivers its elements one by one and keeps none.
   static Shape Each(const Shape& element);
 
-  // Of an object's: these members as well, where it has none of their names yet.
+  // An object shape with additional members. An existing name keeps its shape.
   Shape With(const std::vector<Member>& members) const;
 
   const Part* part() const { return part_.get(); }
@@ -50,8 +48,8 @@ class Shape {
   std::shared_ptr<const Part> part_;
 };
 
-// A member of this name is in an object that did not fit into its bound: what came after is not
-// kept. No text brings it along.
+// The name of a member that marks an object cut at its size limit. No JSON text can produce the
+// marker.
 inline constexpr std::string_view kCut = "";
 
 class Reader {
@@ -59,17 +57,17 @@ class Reader {
   using Element = std::function<void(Value element)>;
   using TextElement = std::function<void(std::string element)>;
 
-  // `most`: about how many bytes the value may take, and each element that is handed over. Elements
-  // that are texts go to `text`, where there is one.
+  // `most` is the approximate limit in bytes for the value, and for each delivered element. Text
+  // elements go to `text`, if it is set.
   Reader(Shape shape, size_t most, Element each = {}, TextElement text = {});
   ~Reader();
 
-  // The next piece of the text. kInvalid where that is no JSON; then it stays so. What is nested
-  // deeper than kMaxDepth counts as 0, and what is no Unicode as U+FFFD.
+  // Parses the next piece. kInvalid if it is no JSON; then no later piece succeeds. Values nested
+  // deeper than kMaxDepth become 0, and invalid Unicode becomes U+FFFD.
   Status Add(std::string_view piece);
-  // The text has ended: its value. The next piece begins another text.
+  // Ends the text and returns its value. The next piece starts another text.
   Result<Value> End();
-  // Likewise, whatever came of this one.
+  // Drops the current text. The next piece starts another.
   void Clear();
   // Whether a text has begun.
   bool begun() const { return offset_ > 0; }

@@ -7,7 +7,7 @@
 namespace tessera::json {
 namespace {
 
-// How much of a text's rest goes by as it is: nearly all of it.
+// The length of the prefix without quotes and escapes, which is copied unchanged: nearly all text.
 size_t PlainIn(std::string_view rest) {
   size_t plain = 0;
   while (plain < rest.size() && rest[plain] != '"' && rest[plain] != '\\') ++plain;
@@ -45,7 +45,7 @@ void ReaderFilter::AddBetween(char c, std::string& out) {
   if (IsKept(c)) Put(c, out);
 }
 
-// Not the digits of an exponent beyond a few.
+// False for exponent digits beyond a few.
 bool ReaderFilter::IsKept(char c) {
   constexpr int kDigits = 4;
   const bool digit = IsDigit(c);
@@ -74,11 +74,11 @@ void ReaderFilter::AddOfText(char c, std::string& out) {
   Put(c, out);
 }
 
-// D800 to DFFF becomes FFFD, whether the other half is there or not.
+// Replaces D800 to DFFF by FFFD, even if both halves of a pair are there.
 void ReaderFilter::AddHex(char c, std::string& out) {
   const int left = hex_--;
   if (left == 4) half_ = c == 'd' || c == 'D';
-  if (left == 4 && half_) return;  // it is written with the next
+  if (left == 4 && half_) return;  // written with the next digit
   if (left == 3 && half_) {
     half_ = c >= '8';
     Put(half_ ? 'f' : 'd', out);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes out of a JSON text what would end the parser and costs its reader nothing: an API server
-// hands on as it came what a user has written into `managedFields`, where no schema holds. Nesting
-// deeper than kMaxDepth becomes 0, half of a surrogate pair U+FFFD, an exponent of many digits one
-// of few. What is no JSON otherwise stays so. One thread.
+// Rewrites JSON that would stop the parser although the reader does not need it. API servers pass
+// on user text in `managedFields` without a schema. Too deep nesting becomes 0, an escaped
+// surrogate U+FFFD, and an exponent is cut to few digits. Other invalid JSON stays invalid. One
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tessera::json {
 
 class ReaderFilter {
  public:
-  // The next piece of the text, as the parser is to have it.
+  // The next piece of text, rewritten for the parser.
   std::string Add(std::string_view piece);
 
  private:
@@ -27,10 +27,11 @@ class ReaderFilter {
   size_t depth_ = 0;
   bool text_ = false;
   bool escaped_ = false;
-  int hex_ = 0;  // digits of a character by its number that are to come
+  // Hex digits still to come in a \u escape.
+  int hex_ = 0;
   bool half_ = false;
   bool after_digit_ = false;
-  int exponent_ = kNone;  // digits that it may have yet
+  int exponent_ = kNone;  // digits that the exponent may still have
 };
 
 }  // namespace tessera::json

@@ -12,7 +12,7 @@ Shape Names() {
   return Shape::Object({{"name", Shape::Scalar(8)}});
 }
 
-// What of the text is kept, read in pieces of that many bytes.
+// The kept value of a text that is read in pieces of this size.
 Result<Value> Read(const Shape& shape, std::string_view text, size_t piece = 1,
                    size_t most = kMost) {
   Reader reader(shape, most);

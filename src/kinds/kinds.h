@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of devices a resource can be made of: one for every tessera_kind() line in
+// The kinds of devices that a resource can have: one for every tessera_kind() line in
 // CMakeLists.txt. Immutable; any thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace tessera {
 
 const Kinds& AllKinds();
-// The keys of a configuration whose resources are of any of them.
+// The configuration's keys for resources of all kinds.
 const config::Schema& FullSchema();
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the API server is, how it proves itself, and who we are to it: from a pod's service account
-// or from a kubeconfig. Plain data; any thread.
+// The API server's address, its proof of identity, and our credentials, from a pod's service
+// account or a kubeconfig. Plain data. Any thread.
 #pragma once
 
 #include <functional>
@@ -15,56 +15,56 @@
 
 namespace tessera::kube {
 
-// PEM texts. Where a file is named, the text is what stood in it when the access was read, and it
-// is read again when it changes: credentials are rotated while the agent runs.
+// Texts are PEM. A text with a file is that file's content when the access was read. It is read
+// again when the file changes, because credentials rotate while the agent runs.
 struct Access {
   struct Text {
     std::string value{};
-    std::string file{};  // empty: it stood in the kubeconfig itself, or there is none
+    std::string file{};  // empty: inline in the kubeconfig, or none
     bool operator==(const Text&) const = default;
   };
-  std::string host{};  // a name or an address literal, without brackets
+  std::string host{};  // name or address literal, without brackets
   int port = 443;
-  std::string path_prefix{};  // of all paths: "/k8s/clusters/c-1", or empty
+  std::string path_prefix{};  // before all paths: "/k8s/clusters/c-1", or empty
   bool tls = true;
-  std::string server_name{};  // that its certificate is checked for; empty: the host
-  bool verify = true;         // false: the certificate is not checked
-  Text ca{};                  // empty: the system's
-  Text certificate{};         // the client's; empty: none
+  std::string server_name{};  // name to verify in its certificate; empty: the host
+  bool verify = true;         // false: its certificate is not verified
+  Text ca{};                  // empty: the system's CAs
+  Text certificate{};         // client certificate; empty: none
   Text key{};
-  Text token{};  // the bearer's; empty: none
+  Text token{};  // bearer token; empty: none
   bool operator==(const Access&) const = default;
 };
 
-// What is dangerous about an access that somebody chose so, each a sentence that says what follows
-// and what to do.
+// The risks that the user chose with this access. Each is a sentence with the consequence and the
+// remedy.
 std::vector<std::string> RisksOf(const Access& access);
 
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-// A pod's access: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and what lies below
-// /var/run/secrets/kubernetes.io/serviceaccount. Nothing where no API server is configured, which
-// is where the variables or the token are missing (a pod with automountServiceAccountToken: false).
+// A pod's access: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, and the files below
+// /var/run/secrets/kubernetes.io/serviceaccount. Nothing if the variables or the token are missing,
+// as in a pod with automountServiceAccountToken: false.
 Result<std::optional<Access>> InCluster(const os::Root& root, const Environment& environment);
-// The token's file, which may come later; empty where the variables are missing.
+// The path of the token's file, which may not exist yet. Empty if the variables are missing.
 std::string InClusterToken(const os::Root& root, const Environment& environment);
 
-// The access that a kubeconfig's current context names. Its files are relative to it. kNotFound,
-// kPermission; kInvalid where it is none, or asks for what is not supported (exec, auth-provider,
-// user name and password, a proxy), naming it.
+// The access of a kubeconfig's current context. Relative paths start at its directory. Besides
+// kNotFound and kPermission, it gives kInvalid for a malformed file or an unsupported feature. The
+// message names the feature: exec, auth-provider, user name and password, or a proxy.
 Result<Access> FromKubeconfig(const std::string& path);
-// The same from a text that was read from `path`.
+// As FromKubeconfig, from a text that was read from `path`.
 Result<Access> ParseKubeconfig(const std::string& path, std::string text);
 
-// An access whose files are followed. One thread.
+// An access that follows its files. One thread.
 class Credentials {
  public:
   explicit Credentials(Access access) : access_(std::move(access)) {}
   const Access& access() const { return access_; }
 
   enum class Files : bool { kChanged, kAll };
-  // Reads the files again that are others than at the last look, or all. What cannot be read, or is
-  // empty, stays as it was: whoever writes it is not done.
+  // Reads changed files again, or all files. An unreadable or empty file keeps its former text,
+  // since its writer may not have finished.
   void Refresh(Files which = Files::kChanged);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both ways to an access need. Any thread.
+// Helpers of both sources of an access. Any thread.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace tessera::kube {
 
-// A file with a PEM text or a token, without the white space around it.
+// A file's PEM text or token, trimmed of white space.
 Result<Access::Text> ReadText(const std::string& path);
 
-// "6443"; kInvalid for what is none.
+// "6443". kInvalid if the text is no port.
 Result<int> ParsePort(std::string_view text);
 
 }  // namespace tessera::kube

@@ -94,12 +94,13 @@ void Attempts::AttemptEnded(Attempt& attempt, Result<http::Reply> reply) {
   if (observer_) observer_(attempt.pending_.verb, reply ? reply->status : 0);
   const auto asked = reply ? RetryAfter(*reply, SystemClock().WallNow()) : std::nullopt;
   if (asked) LeaveAlone(*asked);
+  // The token may just have been rotated: retry once with all files read again.
   if (reply && reply->status == 401 && std::exchange(attempt.known_, false)) {
     waiting_.push_back(&attempt);
     return StartWaiting();
   }
   const http::Remote::Done done = std::move(attempt.done_);
-  done(std::move(reply));  // may end it
+  done(std::move(reply));  // may destroy the attempt
 }
 
 }  // namespace tessera::kube

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single attempts at the API server, of calls and of watches: each in its turn by one rate limit,
-// with the credentials of that moment. Who is refused as unknown (401) has his token read again,
-// and once more a turn. How long to wait after a failure is decided here for all: calls, watches,
-// and who makes a call again. One thread: the loop's.
+// Makes single attempts at the API server for calls and watches. All share one rate limit, in order
+// of arrival, and the current credentials. After a 401 the token is read again, and the attempt
+// waits for one more turn. All retry pauses, of calls, watches and callers, are decided here. One
+// thread: the loop's.
 #pragma once
 
 #include <deque>
@@ -25,13 +25,14 @@ namespace tessera::kube {
 class Attempts {
  public:
   struct PendingCall {
-    std::string verb;                   // "get", "watch", ...: for the observer
-    http::Call call;                    // without the path's prefix and what says who we are
-    http::Remote::Piece piece{};        // of a good answer's body, as it comes
-    std::optional<Duration> silence{};  // of a stream: how long nothing may come
+    std::string verb;             // "get", "watch": for the observer
+    http::Call call;              // without path prefix and credentials
+    http::Remote::Piece piece{};  // receives a 2xx answer's body in pieces
+    // For a stream: the longest gap between two pieces.
+    std::optional<Duration> silence{};
   };
 
-  // Waits for its turn, then for its answer. Destroying it ends it.
+  // Waits for its turn, then for its answer. Destroying it cancels it.
   class Attempt {
    public:
     Attempt(Attempts& line, PendingCall pending, http::Remote::Done done);
@@ -44,20 +45,21 @@ class Attempts {
     const PendingCall pending_;
     http::Remote::Done done_;
     std::unique_ptr<http::Exchange> exchange_;
-    bool known_ = true;  // false once the server said that it does not know who asks
+    bool known_ = true;  // false after a 401
   };
 
   Attempts(os::Loop& loop, Access access, const Limits& limits, AttemptObserver observer);
 
   [[nodiscard]] std::unique_ptr<Attempt> Make(PendingCall pending, http::Remote::Done done);
-  // From half of it to all of it: many agents that failed together do not come back together.
+  // A random pause between half of `pause` and all of it, so that agents which failed together do
+  // not retry together.
   Duration Jittered(Duration pause);
-  // The server asks to be left alone for so long. What it says in an answer's headers is heeded
-  // already.
+  // Applies a pause that the server requested. Requests in answer headers are applied
+  // automatically.
   void LeaveAlone(Duration asked);
-  // What is left of that.
+  // The rest of that pause.
   Duration LeftAlone() const;
-  // Something has failed: the next pause, jittered, which begins where that time is over.
+  // The next retry pause after a failure: jittered, and on top of the server's pause.
   Duration NextPause(Backoff& pauses);
 
  private:
@@ -72,7 +74,7 @@ class Attempts {
   RateLimit rate_;
   os::Alarm turn_;
   std::deque<Attempt*> waiting_;
-  Steady left_alone_{};  // until then, as the server asked
+  Steady left_alone_{};  // end of the server's pause
   std::minstd_rand random_{std::random_device{}()};
 };
 

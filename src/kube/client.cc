@@ -14,11 +14,11 @@
 namespace tessera::kube {
 namespace {
 
-// Each page of a list by node costs the API server a look at all pods, and one that is too large
-// costs it as much in vain.
+// Each page of a list by node makes the API server scan all pods. A page that is too large costs
+// that scan and fails.
 constexpr int kLeastPage = 10;
-constexpr size_t kLargePage = 8 << 20;  // bytes; the next one is to be smaller
-constexpr size_t kSmallPage = 1 << 20;  // the next list's may be larger again
+constexpr size_t kLargePage = 8 << 20;  // bytes; the next page gets smaller
+constexpr size_t kSmallPage = 1 << 20;  // if all pages are below, the next list's grow
 
 constexpr size_t kMostOfNothing = 1024;
 
@@ -34,18 +34,18 @@ std::string What(const Client::Impl::Call& call) {
   return fmt::format("{} {}", call.verb, call.path);
 }
 
-// What there is to say of an attempt that came to nothing.
+// The error of a failed attempt.
 Error ErrorOf(const Client::Impl::Call& call, const Result<http::Reply>& reply) {
   if (!reply) return {Reason::kApiUnreachable, reply.error().message};
   return WithRight(*ErrorIn(*reply), reply->status, call.verb, call.path);
 }
 
-// The server has not looked at the call.
+// The server refused the call without processing it.
 bool IsUnread(const Result<http::Reply>& reply) {
   return reply && reply->status == 429;
 }
 
-// Not where what we have ourselves is no good or missing, which no attempt changes.
+// False for errors in our own files or credentials, which no retry can cure.
 bool IsPassing(const Error& error) {
   return error.reason != Reason::kInvalid && error.reason != Reason::kNotFound;
 }
@@ -62,11 +62,11 @@ Client::Answer AsOutcome(Client::Outcome outcome) {
 
 }  // namespace
 
-// Nodes are written by the cluster's own, not by who makes pods.
+// Only cluster components write nodes, so the bounds are wide.
 Form NodeForm() {
   using json::Shape;
   constexpr size_t kMost = 1 << 20;
-  constexpr size_t kLongest = 256 << 10;  // all annotations of an object together have no more
+  constexpr size_t kLongest = 256 << 10;  // Kubernetes' limit for all annotations of an object
   const Shape text = Shape::Scalar();
   const auto all = [](std::string_view) { return true; };
   return {
@@ -119,7 +119,7 @@ void Client::Impl::Try(uint64_t id) {
                     [this, id](const Result<http::Reply>& reply) { Attempted(id, reply); });
 }
 
-// What is no JSON is said when it has ended.
+// Invalid JSON is reported at the end of the answer.
 void Client::Impl::Take(uint64_t id, std::string_view bytes) {
   Call& call = calls_.at(id);
   call.bytes += bytes.size();
@@ -142,12 +142,14 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
     return Finish(id, Fail(Reason::kApiUnreachable, "{}: what answers is no API server: {}",
                            What(call), object.error().message));
   }
-  // An object that is there already was made by an attempt whose answer was lost, or by another.
+  // An existing object is fine here: another client made it, or an attempt whose answer was lost.
   const bool made = reply && call.there_is_fine && StatusReason(*reply) == "AlreadyExists";
   if (made) return Finish(id, json::Value());
   Error error = ErrorOf(call, reply);
   const Duration pause = attempts.NextPause(call.pauses);
   const bool passes = reply ? Passes(reply->status) : IsPassing(reply.error());
+  // A call that must not be sent twice is retried only after a 429. Any other transient failure
+  // leaves its outcome unknown.
   const bool settled = !call.request.once || IsUnread(reply);
   const bool again = passes && settled && SystemClock().Now() + pause < call.term.end;
   if (passes && !settled) error.reason = Reason::kApiUnreachable;
@@ -189,7 +191,7 @@ void Client::Impl::Shrink(const std::string& path) {
   page = std::min(page, std::max(page / 2, kLeastPage));
 }
 
-// One that broke off, or did not come in time, may have been too much for somebody.
+// A page that broke off or timed out may be too large for the server or the network.
 void Client::Impl::PageFailed(Call& call, const Result<http::Reply>& reply) {
   const bool late = reply ? reply->status == 504 : reply.error().reason == Reason::kTimedOut;
   if (call.bytes > 0 || late) Shrink(call.listing->path);
@@ -211,12 +213,12 @@ void Client::Impl::NextPage(const std::shared_ptr<Listing>& listing) {
          .listing = listing});
 }
 
-// All objects were told of by now.
+// The listener already has all objects of this page.
 void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json::Value> page) {
   const bool first = listing->next.empty();
   if (!page && page.error().reason == Reason::kApiExpired && !first &&
       !std::exchange(listing->forgotten, true)) {
-    listing->next.clear();  // what the first pages showed is forgotten by now: from the start
+    listing->next.clear();  // the server has forgotten this list; start again
     return NextPage(listing);
   }
   if (!page) return listing->answer(Fail(page.error()));

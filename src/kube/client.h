@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API server's client. Objects are JSON; paths are those of Kubernetes' API, percent-encoded,
-// e.g. "/api/v1/nodes/worker-1". Every call ends in exactly one answer, at its deadline at the
-// latest; what failed for a reason that passes is tried again until then, with jittered pauses, or
-// when the server says. Calls wait in line for their turn by the limits.
+// The API server's client. Objects are JSON. Paths are those of the Kubernetes API,
+// percent-encoded: "/api/v1/nodes/worker-1". Every call gets exactly one answer, at its deadline at
+// the latest. Transient failures are retried until then, with jittered pauses or when the server
+// says. The limits queue all attempts.
 //
 // Errors: kApiUnreachable, kApiBusy, kApiForbidden, kApiConflict, kApiExpired, kApiRejected,
-// kNotFound; the message has the verb, the path and the server's own words.
+// kNotFound. The message has the verb, the path and the server's text.
 //
-// One thread: its loop's, which is not the one that serves kubelet. Answers come after the function
-// that asked has returned. Once it is destroyed, which an answer may do, nobody is called any more.
+// One thread: the loop's, which is not kubelet's. An answer never comes before the call has
+// returned. No answer comes after the client's destruction, which an answer may cause.
 #pragma once
 
 #include <functional>
@@ -29,27 +29,27 @@
 namespace tessera::kube {
 
 struct Limits {
-  double per_second = 50;  // attempts, on average: what kubelet itself takes, for a burst of pods
-  double burst = 100;      // at once
-  Duration deadline{30'000};  // of a call, or a list's page, with all its attempts
-  Duration attempt{10'000};   // of one of them
-  Duration watch{300'000};    // of a watch, which is taken up again then, or a little earlier
-  int page = 100;             // objects of a list that are asked for at once, at most
+  double per_second = 50;     // attempts, on average; as kubelet's own limit, for bursts of pods
+  double burst = 100;         // attempts at once
+  Duration deadline{30'000};  // of a call or a list page, with all attempts
+  Duration attempt{10'000};   // of one attempt
+  Duration watch{300'000};    // of a watch stream, which is renewed then or a little earlier
+  int page = 100;             // largest page of a list, in objects
 };
 
 enum class PatchType : uint8_t {
   kMerge,      // application/merge-patch+json
-  kStrategic,  // application/strategic-merge-patch+json: lists with a key are merged by it
+  kStrategic,  // application/strategic-merge-patch+json: merges lists by key
 };
 
-// What becomes of an object that is to be made, and is there already.
+// The result of creating an object that already exists.
 enum class IfThere : uint8_t { kFine, kConflict };
 
-// What is kept of a node.
+// The parts of a node that are kept.
 Form NodeForm();
 
-// How an attempt ended, for the metrics: the verb, such as "patch" or "watch", and the status, or 0
-// where there was no answer.
+// Receives each attempt's verb, such as "patch" or "watch", and its status, or 0 without an answer.
+// For metrics.
 using AttemptObserver = std::function<void(std::string_view verb, int status)>;
 
 class Client {
@@ -62,35 +62,35 @@ class Client {
   ~Client();
 
   void Get(const std::string& path, const Form& form, Answer answer);
-  // An object of this name that is there already is as good as a new one where callers give each
-  // object a name that says which it is. Where it is not (kConflict), kApiConflict says that it is
-  // to be read: another made it, or an attempt of this call whose answer was lost.
+  // With kFine, an existing object of the same name counts as success. Use it if the name
+  // identifies the content. With kConflict, kApiConflict tells the caller to read the object:
+  // another client made it, or an earlier attempt of this call whose answer was lost.
   void Create(const std::string& path, const json::Value& object, Outcome outcome,
               IfThere there = IfThere::kFine);
-  // The object takes the place of the one that its metadata.resourceVersion names. kApiConflict
-  // where that is another by now, which an attempt of this call may have written; kInvalid where it
-  // names none. The answer is the object as it is then.
+  // Replaces the object if it still has `object`'s metadata.resourceVersion. The answer is the new
+  // object. kApiConflict if it changed, possibly by an earlier attempt of this call. kInvalid if
+  // `object` has no version.
   void Replace(const std::string& path, const json::Value& object, const Form& form, Answer answer);
-  // Binds a pod to a node, in one attempt: another follows only where the server refused without a
-  // look (429). What is known then:
-  //   a good outcome   it is bound, and has the annotations
-  //   kApiUnreachable  nothing: it is bound, will be in a moment, or will not. The caller keeps
-  //                    what he holds for it and reads the pod. Binding it to the same node once
-  //                    more is safe, since a pod is bound once, by its UID
-  //   kApiConflict     it is bound already, perhaps by such a call, or is being deleted, gated, or
-  //                    another of its name: the pod is to be read
-  //   kNotFound        it is gone
-  //   all others       this call has not bound it
+  // Binds a pod to a node in one attempt. A second one follows only after a 429, since the server
+  // then did not process the first. The outcome means:
+  //   success          The pod is bound and has the annotations.
+  //   kApiUnreachable  Unknown: the pod may be bound now, later, or never. The caller keeps the
+  //                    pod's hold and reads the pod. Binding it again to the same node is safe,
+  //                    since the API server binds a UID once.
+  //   kApiConflict     The pod is already bound, perhaps by an earlier call, or is being deleted,
+  //                    gated, or replaced by another of its name. The caller reads the pod.
+  //   kNotFound        The pod is gone.
+  //   any other        This call has not bound the pod.
   void Bind(const Binding& binding, Outcome outcome);
-  // With metadata.resourceVersion in the patch, kApiConflict where the object is another by now.
-  // The answer is the object as it is then.
+  // If the patch has metadata.resourceVersion: kApiConflict if the object has changed. The answer
+  // is the new object.
   void Patch(PatchType type, const std::string& path, const json::Value& patch, const Form& form,
              Answer answer);
   void Delete(const std::string& path, Outcome outcome);
 
-  // For who makes a call again that came to nothing: how long he waits before it. Jittered, so that
-  // agents that failed together do not come back together, and never shorter than the server asked
-  // for (Retry-After, or retryAfterSeconds of a watch's error).
+  // The pause before a caller repeats a failed call. Jittered, so that agents that failed together
+  // do not retry together. Never shorter than the server asked for (Retry-After, or
+  // retryAfterSeconds of a watch error).
   Duration NextPause(Backoff& pauses);
 
  private:
@@ -98,36 +98,36 @@ class Client {
   std::unique_ptr<Impl> impl_;
 };
 
-// Objects of one list, followed for as long as it lives: listed in pages, then watched from there
-// with bookmarks; taken up again where the stream ended, listed anew where the server no longer
-// remembers (410). A page that fails, or is large, has the next ones smaller. While the API server
-// cannot be reached, nothing is told, and the log says so once; lists that fail are read again
-// after pauses that grow, whoever asks for them. Whom the server forbids to watch has lists alone,
-// at such pauses. Same thread as the client, which outlives it. A listener may destroy it.
+// Follows the objects of one list: lists them in pages, then watches with bookmarks. An ended
+// stream is resumed. After a 410 the list is read again. A page that fails or is large makes the
+// next pages smaller. While the API server is unreachable the listener hears nothing, and one log
+// line says so. Failed lists are retried after growing pauses. Without the right to watch, it lists
+// at such pauses.
+// Same thread as the client, which outlives it. The listener may destroy it.
 class Watch {
  public:
   struct Listener {
     std::function<void(const json::Value& object)> changed;  // added or modified
     std::function<void(const json::Value& object)> deleted;  // may be empty
-    // The list is read anew, from its beginning: what was told of a list before is void. May be
+    // A list starts from its beginning. Items of an unfinished list before it are void. May be
     // empty.
     std::function<void()> begun;
-    // One of the list's objects; the same one may come twice, of a page that was read again.
+    // An object of the list. It may come twice, if a page was read again.
     std::function<void(const json::Value& object)> item;
-    // It was read whole: what did not come is gone.
+    // The list is complete. Objects that it did not have are gone.
     std::function<void()> listed;
-    // May be empty. The list could not be read; that is tried again.
+    // The list failed and will be retried. May be empty.
     std::function<void(const Error&)> failed = {};
   };
-  // `query`: empty, or such as "fieldSelector=spec.nodeName%3Dworker-1".
+  // `query` is empty or, for example, "fieldSelector=spec.nodeName%3Dworker-1".
   Watch(os::Loop& loop, Client& client, std::string path, std::string query, Form form,
         Listener listener);
   ~Watch();
 
-  // For who misses an object: the list is read anew, now or after the pause since one that failed;
-  // then `listed` or `failed` is called. A stream that is there waits for that, as long as said at
-  // most for each page, and goes on where the list cannot be read. False where the list is being
-  // read already, from a moment before.
+  // Reads the list again, now or after the pause that follows a failure; then calls `listed` or
+  // `failed`. An open stream pauses for the list, at most `page_within` for each page, and resumes
+  // if the list fails. False if a list is already being read, since that one began before this
+  // call.
   bool Refresh(Duration page_within);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's inside, which watches share. One thread: the loop's.
+// The client's implementation, shared with watches. One thread: the loop's.
 #pragma once
 
 #include <map>
@@ -20,27 +20,28 @@ struct Client::Impl {
         limits(limits_),
         attempts(loop, std::move(access), limits, std::move(observer)) {}
 
-  // How long a call may take, and when that is over.
+  // A call's time limit and its end.
   struct Term {
     Duration span;
     Steady end;
   };
-  // A list, page by page. There is no end for all of them together: each has to bring it forward.
+  // A list, page by page. It has no overall time limit, but each page has one.
   struct Listing {
     std::string path;
     std::string query;
-    Duration span;      // of a page, with all its attempts
+    Duration span;      // of a page, with all attempts
     json::Shape shape;  // of a page
-    size_t most;        // of an object
+    size_t most;        // bytes of an object
     std::function<void()> begun;
     std::function<void(const json::Value& object)> item;
     std::function<void(Result<std::string> version)> answer;
     std::string version{};
-    std::string next{};      // where the next page continues
-    bool forgotten = false;  // by the server, once
-    size_t largest = 0;      // page, in bytes
+    std::string next{};  // continue token of the next page
+    // The server has forgotten the list once (410) and it was started again.
+    bool forgotten = false;
+    size_t largest = 0;  // largest page, in bytes
   };
-  // One call with all its attempts. `path` is for the messages.
+  // One call with all its attempts. `path` is for messages.
   struct Call {
     std::string verb;
     std::string path;
@@ -48,12 +49,12 @@ struct Client::Impl {
     Term term;
     Form form;
     Answer done;
-    bool there_is_fine = false;          // of one that makes an object
-    std::shared_ptr<Listing> listing{};  // that this is a page of
+    bool there_is_fine = false;          // for creating an object
+    std::shared_ptr<Listing> listing{};  // the list of which this call reads a page
     Backoff pauses{Duration(250), Duration(8'000)};
-    std::string last{};  // why the last attempt failed; empty: there was none
+    std::string last{};  // error of the last attempt; empty: none
     std::unique_ptr<json::Reader> reader{};
-    std::vector<json::Value> found{};  // of a list, and not told yet
+    std::vector<json::Value> found{};  // objects of a list, not delivered yet
     size_t bytes = 0;                  // of the answer, in this attempt
     std::unique_ptr<Attempts::Attempt> attempt{};
     os::Loop::Handle pause{};
@@ -63,7 +64,7 @@ struct Client::Impl {
   static Term Within(Duration span) { return {span, SystemClock().Now() + span}; }
   Term UsualTerm() const { return Within(limits.deadline); }
   void Start(Call call);
-  // Of a call that is not made: the answer comes as others do.
+  // Fails a call without an attempt. The answer still comes after the caller returns.
   void Refuse(Answer done, const Error& error);
   void NextPage(const std::shared_ptr<Listing>& listing);
 
@@ -85,7 +86,7 @@ struct Client::Impl {
 
   std::map<uint64_t, Call> calls_;
   uint64_t next_id_ = 0;
-  std::map<std::string, int> pages_;  // how many objects one has, by path
+  std::map<std::string, int> pages_;  // page size in objects, by path
   const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

@@ -12,8 +12,8 @@ namespace {
 
 class ClientTest : public ClusterTest {
  protected:
-  // At the deadline another attempt may be under way: then that is said, and how the last one
-  // ended.
+  // At the deadline another attempt may be in flight. The message then says so, and how the last
+  // one ended.
   void ExpectUnreachable(const std::string& why) {
     const Error error = Get().error();
     const std::string late = "no answer within " + FormatDuration(limits_.deadline) + "; at last: ";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program that shares the cluster with its own replicas writes there: who was first is told,
-// and nothing is done twice.
+// Writes of a program whose replicas share the cluster: the first writer wins, the others learn of
+// it, and no write happens twice.
 #include "kube/client.h"
 #include "kube/fake_cluster_test.h"
 #include "kube/objects/secret.h"

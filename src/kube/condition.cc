@@ -21,7 +21,7 @@ const json::Object* Find(std::string_view type, const json::Value& node) {
   return nullptr;
 }
 
-// The list is merged by its key, "type".
+// The API server merges the list by its key, "type".
 json::Value StatusPatch(json::Array conditions) {
   return json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A condition of the node, such as kubelet's own "Ready". Pure; plain data; any thread.
+// A node condition, such as kubelet's "Ready". Pure. Plain data. Any thread.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
-// What makes `node`, as the API server has it, have the condition: a strategic merge patch for its
-// status, which leaves all other conditions alone, kubelet's among them. Nothing where it has it.
+// A strategic merge patch for the status of `node` that sets the condition and keeps all others,
+// such as kubelet's. Nothing if the node has it.
 std::optional<json::Value> ConditionPatch(const Condition& wanted, const json::Value& node,
                                           Wall now);
-// What takes away the conditions of these types that have one of these reasons; nothing where there
-// is none.
+// A patch that removes conditions of these types with one of these reasons. Nothing if there is
+// none.
 std::optional<json::Value> ConditionRemoval(const std::set<std::string>& types,
                                             const std::set<std::string>& reasons,
                                             const json::Value& node);

@@ -16,7 +16,7 @@ const Condition kBad{.type = "DevicesUnhealthy",
                      .reason = "DeviceUnhealthy",
                      .message = "1 of 2 devices unhealthy"};
 
-// A node as the API server has it, with kubelet's own condition and perhaps ours.
+// A node with kubelet's condition and, optionally, ours.
 json::Value NodeWith(const std::string& ours) {
   return json::Parse(R"({"kind":"Node","status":{"conditions":[{"type":"Ready","status":"True"})" +
                      ours + "]}}")

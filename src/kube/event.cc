@@ -12,16 +12,16 @@
 namespace tessera::kube {
 namespace {
 
-constexpr size_t kMessageLimit = 1024;  // bytes, as the API server has it
-// Of an object's name: kubelet's events are named so, too, with a dot and 16 digits behind it.
+constexpr size_t kMessageLimit = 1024;  // bytes; the API server's limit
+// The limit of object names, less a dot and 16 digits. Kubelet names its events the same way.
 constexpr size_t kNameLimit = 253 - 17;
 
-// Events about what is in no namespace are in this one.
+// Events of objects without a namespace go to this one.
 std::string NamespaceOf(const Reference& about) {
   return about.pod_namespace.empty() ? "default" : about.pod_namespace;
 }
 
-// The same event has the same name whichever process tells it.
+// Every process gives the same event the same name.
 std::string NameOf(const Event& event) {
   uint64_t hash = Fnv1a(event.subject);
   for (const std::string& part :
@@ -31,7 +31,7 @@ std::string NameOf(const Event& event) {
   return fmt::format("{}.{:016x}", std::string_view(event.about.name).substr(0, kNameLimit), hash);
 }
 
-// Cut so that no character is torn.
+// Cuts at a character boundary.
 std::string Cut(const std::string& message) {
   if (message.size() <= kMessageLimit) return message;
   size_t end = kMessageLimit - 3;
@@ -60,7 +60,7 @@ std::string EventPath(const Event& event) {
 }
 
 json::Value EventJson(const Event& event, const std::string& node) {
-  // In whole seconds, which is all that this kind of time may have.
+  // Whole seconds: this field has no fractions.
   const std::string when = FormatTime(event.when).substr(0, 19) + "Z";
   return json::Object{
       {"apiVersion", "v1"},

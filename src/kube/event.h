@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as `kubectl describe` and `kubectl get events` show them (core/v1). Pure; plain data; any
-// thread.
+// Kubernetes events, as `kubectl describe` and `kubectl get events` show them (core/v1). Pure.
+// Plain data. Any thread.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace tessera::kube {
 
-// What an event is about.
+// The object that an event concerns.
 struct Reference {
   std::string kind;           // "Node", "Pod"
-  std::string pod_namespace;  // empty: the object is in none
+  std::string pod_namespace;  // empty: not namespaced
   std::string name;
-  std::string uid;             // of a node its name, as kubelet's own events have it
-  std::string container = {};  // of a pod; empty: the whole pod
+  std::string uid;             // for a node its name, as in kubelet's events
+  std::string container = {};  // for a pod; empty: the whole pod
   bool operator==(const Reference&) const = default;
 };
 Reference NodeReference(const std::string& node);
@@ -25,17 +25,18 @@ struct Event {
   Reference about;
   bool warning = false;
   std::string reason;   // "DeviceUnhealthy"
-  std::string message;  // the API server takes 1024 bytes; what is longer is cut
+  std::string message;  // cut to the API server's limit of 1024 bytes
   Wall when{};
-  // What with `about` and `when` makes it another event than all others: the same one told twice is
-  // one event.
+  // Identifies the event together with `about` and `when`. Equal ones are one event, even if sent
+  // twice.
   std::string subject;
   bool operator==(const Event&) const = default;
 };
 
-// Where it is created: "/api/v1/namespaces/NAMESPACE/events".
+// The path to create it: "/api/v1/namespaces/NAMESPACE/events".
 std::string EventPath(const Event& event);
-// The object; `node` is where it comes from. Its name is made from the event alone.
+// The object. `node` is its source. Its name depends on the event alone, so sending it again
+// creates no duplicate.
 json::Value EventJson(const Event& event, const std::string& node);
 
 }  // namespace tessera::kube

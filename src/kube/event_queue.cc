@@ -11,8 +11,8 @@
 namespace tessera::kube {
 namespace {
 
-// An API server that has just started may not know its own rules yet. What is denied more often
-// than this is meant: a right that is missing, a namespace that is on its way out.
+// A starting API server may not have its RBAC rules yet, so a denial is retried. After this many,
+// it is real: a missing right, or a namespace being deleted.
 constexpr int kDenials = 5;
 
 bool MayPass(Reason reason) {
@@ -20,7 +20,7 @@ bool MayPass(Reason reason) {
          reason == Reason::kApiConflict || reason == Reason::kApiForbidden;
 }
 
-// The UID of a pod as the API server has it, if it is the one that runs here.
+// The UID of the pod, if it runs on this node.
 std::optional<std::string> UidOf(const json::Value& pod, const std::string& node) {
   const json::Object* object = pod.if_object();
   const json::Object* metadata = object == nullptr ? nullptr : json::GetObject(*object, "metadata");
@@ -44,7 +44,7 @@ EventQueue::EventQueue(os::Loop& loop, Client& client, std::string node, Observe
 
 void EventQueue::Add(std::vector<Event> events) {
   for (Event& event : events) queue_.push_back({.event = std::move(event)});
-  // The first one may be under way: it is not taken from under it.
+  // The first event may be in flight, and its answer refers to it, so it stays.
   size_t dropped = 0;
   while (queue_.size() > kLimit) {
     queue_.erase(queue_.begin() + (busy_ ? 1 : 0));

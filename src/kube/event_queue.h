@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events on their way to the API server: each arrives once, in the order in which they were added.
-// While it cannot be reached they wait, the newest of them: what is beyond the limit is dropped,
-// the oldest first. One thread: its loop's.
+// The queue of events for the API server. Each event arrives once, in the order of Add. While the
+// API server is unreachable, the newest kLimit events wait and older ones are dropped. One thread:
+// the loop's.
 #pragma once
 
 #include <deque>
@@ -21,14 +21,14 @@ namespace tessera::kube {
 class EventQueue {
  public:
   static constexpr size_t kLimit = 1'000;
-  // Between attempts at the first in line, beyond those of the client's own.
+  // Pauses between attempts at the first event, on top of the client's own retries.
   static constexpr Backoff kRetries{Duration(1'000), Duration(15'000)};
 
-  // What became of an event: "sent", "dropped" (there was no room), "refused" (the API server does
-  // not take it, or its pod is gone).
+  // Receives each event's result: "sent", "dropped" (no room), or "refused" (the API server rejects
+  // it, or its pod is gone).
   using Observer = std::function<void(std::string_view result)>;
 
-  // Events come from `node`. The client outlives it.
+  // `node` is the source of all events. The client outlives the queue.
   EventQueue(os::Loop& loop, Client& client, std::string node, Observer observer,
              Backoff retries = kRetries);
 
@@ -50,8 +50,8 @@ class EventQueue {
   const std::string node_;
   const Observer observer_;
   std::deque<QueuedEvent> queue_;
-  bool busy_ = false;    // with the first of them
-  std::string refusal_;  // why it does not get through, as the log last said
+  bool busy_ = false;    // the first event is being sent
+  std::string refusal_;  // last logged error
   Backoff retries_;
   os::Alarm again_;
 };

@@ -35,7 +35,7 @@ class EventQueueTest : public ClusterTest {
     }
     return *event_queue_;
   }
-  // The messages of the events that were created, in the order of the requests.
+  // The messages of the created events, in the order of the requests.
   std::vector<std::string> Messages() const {
     std::vector<std::string> messages;
     for (const fake::Asked& asked : asked_) {
@@ -98,7 +98,7 @@ TEST_F(EventQueueTest, WhileTheServerComesAndGoesEachEventIsMadeOnceAndInOrder) 
   std::set<std::string> names;
   Words made;
   handler_ = [&](const fake::Asked& asked, fake::Peer& peer) {
-    // Half of what comes while it goes down is taken, and the answer lost.
+    // While the server goes down it processes half of the requests, and their answers are lost.
     if (!up && asked_.size() % 2 == 0) return peer.HangUp();
     const json::Value event = json::Parse(asked.body).value();
     const json::Object& metadata = *json::GetObject(event.as_object(), "metadata");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the API server to end a pod as a drain does: whoever made it makes it anew, and disruption
-// budgets are heeded (policy/v1). Pure; any thread.
+// The request that evicts a pod as a drain does: its controller makes a new one, and disruption
+// budgets apply (policy/v1). Pure. Any thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace tessera::kube {
 
-// Where it is created, for exactly this pod and no later one of its name.
+// The path to create it. The eviction names this pod's UID, so a later pod of the same name is
+// safe.
 std::string EvictionPath(const Pod& pod);
 json::Value EvictionOf(const Pod& pod);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An API server of the test's own, over TLS, and what its clients need. Header-only, for tests.
+// A test's own API server, over TLS, with a client. Header-only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace tessera::kube {
 
 class ClusterTest : public testing::Test {
  protected:
-  static constexpr Duration kPatience{120'000};  // of a machine with other work
+  static constexpr Duration kPatience{120'000};  // for a busy machine
   using Handler = std::function<void(const fake::Asked&, fake::Peer&)>;
 
   ClusterTest() {
@@ -42,7 +42,7 @@ class ClusterTest : public testing::Test {
 
   std::string Where() const { return fmt::format("127.0.0.1:{}", access_.port); }
 
-  // The answers to the next requests, one after the other; the last one to all further ones.
+  // Sets the answers to the next requests, in order. The last one repeats.
   void AnswerWith(std::vector<std::string> answers) {
     handler_ = [answers = std::move(answers), at = size_t{0}](const fake::Asked&,
                                                               fake::Peer& peer) mutable {
@@ -63,7 +63,7 @@ class ClusterTest : public testing::Test {
   bool RunUntil(const std::function<bool()>& done) {
     return fake::RunUntil(loop_, kPatience, done);
   }
-  // What `call` is answered with; it is given where to put that.
+  // Runs `call` and returns the answer that it puts into its argument.
   template <class T>
   Result<T> Await(const std::function<void(std::function<void(Result<T>)>)>& call) {
     std::optional<Result<T>> found;
@@ -71,7 +71,7 @@ class ClusterTest : public testing::Test {
     if (!RunUntil([&] { return found.has_value(); })) return Fail(Reason::kInternal, "no end");
     return *std::move(found);
   }
-  // What is kept of an object: names and other short texts, at its top and in its metadata.
+  // Keeps names and other short texts of an object, at its top level and in its metadata.
   static Form Few() {
     const auto all = [](std::string_view) { return true; };
     const json::Shape text = json::Shape::Scalar();
@@ -98,7 +98,7 @@ class ClusterTest : public testing::Test {
   std::unique_ptr<Client> client_;
 };
 
-// A Status of the API server's, as it answers with.
+// An HTTP answer with a Status object.
 inline std::string Refusal(int status, const std::string& reason, const std::string& message,
                            const std::string& headers = "") {
   const json::Object object{{"kind", "Status"},

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of a list as the API server has them, each trimmed to what its reader keeps, by
-// "NAMESPACE/NAME": listed in pages, then watched. A list that is read anew takes the place of what
-// there is once it is whole, and what changed is told. Brief objects alone are told while it is
-// read, so that a large cluster's are never there all at once. While the API server cannot be
-// reached, they stay as they were last seen.
+// Keeps the objects of a list as the API server last reported them, by "NAMESPACE/NAME", trimmed to
+// the parts that the reader keeps. It lists them in pages, then watches. A new list replaces the
+// contents once it is complete, and the handlers get the differences. Brief objects go to the
+// handlers while the list is read, so a large cluster's are never all in memory. While the API
+// server is unreachable, the contents stay as last seen.
 //
-// An object that cannot be read, or that there is no room for, costs itself only: it stays as it
-// was last, or out, is counted, and the log says so once. An object of another UID is another one.
-// NodePods is not made of this: its pods go by kubelet's UIDs, which mirror pods claim, and are
-// trimmed further where there is no room.
+// An object that cannot be read or has no room affects no other. It keeps its last state, or stays
+// out, is counted, and is logged once. An object with a new UID is a new object. NodePods is
+// separate: it keys pods by kubelet's UIDs, which mirror pods claim, and trims them further when
+// space is short.
 //
-// One thread: its loop's, as the client's, which outlives it. No handler may destroy it.
+// One thread: the loop's. The client outlives it. No handler may destroy it.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@
 
 namespace tessera::kube {
 
-// T has ==, and CostOf(T), about the memory that it takes.
+// T needs == and CostOf(T), its approximate size in memory.
 template <class T>
 class Informer {
  public:
@@ -42,24 +42,24 @@ class Informer {
 
   struct Source {
     std::string path;     // of the list: "/api/v1/nodes"
-    std::string query{};  // as a Watch's
+    std::string query{};  // as for a Watch
     Form form;            // keeps the metadata's name, namespace and uid
     std::function<Result<T>(const json::Value& object)> read;
-    // Objects that nobody looks at again once they were told: their keys and UIDs alone are kept,
-    // and whatever comes of one is told as a change. Empty: there are none.
+    // Selects objects that no one reads after their handler call. Only their keys and UIDs are
+    // kept, and each update counts as a change. Empty: none.
     std::function<bool(const T& object)> brief{};
-    // Bytes that all may take. While a list is read, what has changed takes them twice.
+    // Bytes for all objects. While a list is read, changed objects exist twice.
     size_t most = size_t{256} << 20;
-    Duration resync{0};  // after so long the list is read anew; 0: never
+    Duration resync{0};  // interval between lists; 0: never
   };
-  // What is there is new already when they are called. Each may be empty. `before`, and what is
-  // removed, is null where it was brief.
+  // The contents are already new when a handler runs. Each handler may be empty. `before` and the
+  // removed object are null for brief objects.
   struct Handlers {
     std::function<void(const Ptr& object)> added{};
     std::function<void(const Ptr& before, const Ptr& now)> changed{};
     std::function<void(const Ptr& object, const std::string& uid)> removed{};
-    std::function<void()> listed{};              // the list was read whole, and all of it told
-    std::function<void(const Error&)> failed{};  // it could not be read; that is tried again
+    std::function<void()> listed{};              // after all handler calls for a complete list
+    std::function<void(const Error&)> failed{};  // the list failed and will be retried
   };
 
   Informer(os::Loop& loop, Client& client, Source source, Handlers handlers)
@@ -75,31 +75,30 @@ class Informer {
                 .listed = [this] { Listed(); },
                 .failed = [this](const Error& error) { Failed(error); }}) {}
 
-  // Whether the list was read at all.
+  // Whether a list has been read.
   bool Synced() const { return synced_; }
   size_t size() const { return present_.entries.size(); }
   size_t bytes() const { return present_.bytes; }
-  // Whose present state is not there; LeftOut::kMost at most.
+  // Objects with an outdated or missing state; LeftOut::kMost at most.
   size_t left_out() const { return left_out_.size(); }
-  // "NAMESPACE/NAME", or "NAME" of what is in no namespace; null where there is none, or it is
-  // brief.
+  // The key is "NAMESPACE/NAME", or "NAME" without a namespace. Null if there is no such object, or
+  // it is brief.
   Ptr Find(std::string_view key) const {
     const auto found = present_.entries.find(key);
     return found == present_.entries.end() ? nullptr : found->second.object;
   }
-  // In the order of their keys. What is called may not let the loop go on.
+  // Visits objects in key order. The callback must not run the loop.
   void ForEach(const std::function<void(const std::string& key, const Ptr& object)>& told) const {
     for (const auto& [key, entry] : present_.entries) told(key, entry.object);
   }
 
-  // For who needs a list that begins after now: `listed` or `failed` is called then (as
-  // Watch::Refresh).
+  // Reads a list that begins after this call; then `listed` or `failed` is called (Watch::Refresh).
   bool Refresh(Duration page_within) { return watch_.Refresh(page_within); }
 
  private:
-  // How long a page may take of a list that nobody waits for.
+  // The time for a page of a list with no waiter.
   static constexpr Duration kListLimit{30'000};
-  static constexpr size_t kEntryCost = 200;  // of the map, about
+  static constexpr size_t kEntryCost = 200;  // approximate cost of a map entry
 
   struct Entry {
     Ptr object;
@@ -110,7 +109,7 @@ class Informer {
     std::map<std::string, Entry, std::less<>> entries{};
     size_t bytes = 0;
 
-    // False where there is no room.
+    // False if there is no room.
     bool Put(const std::string& key, Entry entry, size_t most) {
       const auto found = entries.find(key);
       const size_t before = found == entries.end() ? 0 : found->second.cost;
@@ -125,7 +124,7 @@ class Informer {
       bytes -= found->second.cost;
       entries.erase(found);
     }
-    // The entry of the same object, whatever its state; null where there is none.
+    // The entry with this key and UID, or null.
     const Entry* Same(const std::string& key, const std::string& uid) const {
       const auto found = entries.find(key);
       return found != entries.end() && found->second.uid == uid ? &found->second : nullptr;
@@ -138,8 +137,9 @@ class Informer {
     left_out_.BeginList();
   }
 
-  // One that is as it was is kept once. The room of those that were there is theirs until they have
-  // come: newcomers, of which anybody may make many, put none of them out.
+  // An unchanged object is shared between both lists. Room of present objects stays reserved until
+  // the list has reached them. So new objects, which any user can create, never displace present
+  // ones.
   void Take(const json::Value& object) {
     const std::string key = ObjectKeyIn(object);
     const Entry* former = present_.Same(key, UidIn(object));
@@ -154,7 +154,7 @@ class Informer {
     }
   }
 
-  // There is room for it: in the list, which takes the place of what is present.
+  // Its room is counted in the new list, which replaces the present one, so no limit applies here.
   void TakeAtOnce(const std::string& key, const Entry& entry) {
     RemoveOther(key, entry.uid);
     Change(key, entry, std::numeric_limits<size_t>::max());
@@ -199,7 +199,7 @@ class Informer {
     TellOf(former ? &*former : nullptr, now.object);
   }
 
-  // The one that had the name before.
+  // Removes a former object of the same name.
   void RemoveOther(const std::string& key, const std::string& uid) {
     const auto found = present_.entries.find(key);
     if (found != present_.entries.end() && found->second.uid != uid) Remove(key);
@@ -217,7 +217,7 @@ class Informer {
     TellRemoved(entry);
   }
 
-  // Nothing where it cannot be.
+  // Nothing if the object cannot be read.
   std::optional<Entry> Read(const json::Value& object, const std::string& key,
                             const Entry* former) {
     Result<T> read = source_.read(object);
@@ -231,7 +231,7 @@ class Informer {
     return Entry{kept, UidIn(object), BriefCost(key) + CostOf(*kept)};
   }
 
-  // False where there is no room.
+  // False if there is no room.
   bool Keep(const std::string& key, Entry entry, Contents& contents, size_t most) {
     if (IsBrief(*entry.object)) entry = {nullptr, std::move(entry.uid), BriefCost(key)};
     if (!contents.Put(key, std::move(entry), most)) {
@@ -262,7 +262,7 @@ class Informer {
   const Handlers handlers_;
   Contents present_;
   Contents listing_;
-  size_t owed_ = 0;  // bytes of present ones that the list has not come to
+  size_t owed_ = 0;  // bytes of present objects that the list has not reached
   bool synced_ = false;
   LeftOut left_out_;
   os::Alarm resync_;

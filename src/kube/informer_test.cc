@@ -12,12 +12,12 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// A node of the cluster's, with an annotation.
+// A node with an annotation.
 struct MadeNode {
   std::string name{};
   std::string uid{};
   std::string note{};
-  bool broken = false;  // it cannot be read
+  bool broken = false;  // unreadable
 };
 
 json::Value NodeObject(const MadeNode& node, const std::string& version) {
@@ -91,7 +91,7 @@ class InformerTest : public ClusterTest {
   bool RunUntilTold(size_t count) {
     return RunUntil([&] { return told_.size() >= count; });
   }
-  // Synced, and followed; what was told until then is gone.
+  // True once listed and watched. Clears the calls recorded until then.
   bool Begin() {
     Start();
     if (!RunUntil([&] { return streams_ == 1 && nodes_->Synced(); })) return false;
@@ -331,13 +331,13 @@ TEST_F(InformerTest, WhereThereIsNoRoomTheOthersAreKeptAndTheRestIsCounted) {
             std::string::npos)
       << logged_[0];
 
-  // One that grows stays as it was.
+  // An object that grows beyond the limit keeps its last state.
   stream_->Send(NodeEvent("MODIFIED", "11", {"small", "u", std::string(9'000, 'x')}) +
                 NodeEvent("DELETED", "12", nodes[0]));
   ASSERT_TRUE(RunUntilTold(1));
   EXPECT_EQ(nodes_->Find("small")->annotations.at("note"), "x");
 
-  // With another list comes in who has room by then.
+  // The next list adds objects for which there is room now.
   nodes.erase(nodes.begin());
   lists_.push_back(NodePage("20", nodes));
   told_.clear();

@@ -18,7 +18,7 @@ bool IsEmpty(const Node* node) {
   return node == nullptr || node->IsNull() || (node->IsScalar() && node->scalar.empty());
 }
 
-// The text under `key`, empty where there is none.
+// The text under `key`, or empty.
 Result<std::string> TextOf(const Node& map, const std::string& key) {
   const Node* node = map.Find(key);
   if (IsEmpty(node)) return "";
@@ -32,7 +32,7 @@ Result<bool> IsTrue(const Node& map, const std::string& key) {
   return Fail(Reason::kInvalid, "'{}' is neither true nor false", key);
 }
 
-// Of the list `lists` the entry with that name, and in it what stands under `what`.
+// The value `what` of the entry with this name in the list.
 Result<const Node*> Named(const Node& root, const std::string& list, const std::string& what,
                           const std::string& name) {
   if (const Node* all = root.Find(list)) {
@@ -54,7 +54,7 @@ std::string Absolute(const std::string& file, const std::string& directory) {
   return file.starts_with('/') ? file : directory + file;
 }
 
-// What stands in base64 under KEY-data, or in the file that KEY names.
+// The base64 text under KEY-data, or the content of the file under KEY.
 Result<Access::Text> Material(const Node& map, const std::string& key,
                               const std::string& directory) {
   const std::string data = TRY(TextOf(map, key + "-data"));

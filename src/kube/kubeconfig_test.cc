@@ -6,7 +6,7 @@
 namespace tessera::kube {
 namespace {
 
-// A kubeconfig of one cluster and one user, each with these lines.
+// A kubeconfig with one cluster and one user, each with these lines.
 std::string Config(const std::string& cluster, const std::string& user) {
   return fmt::format(R"(apiVersion: v1
 kind: Config

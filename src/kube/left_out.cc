@@ -9,7 +9,7 @@
 namespace tessera::kube {
 namespace {
 
-// Objects come and go as fast as their maker likes.
+// A user can create and delete objects at any rate, so logging is limited.
 constexpr double kSaidASecond = 0.1;
 constexpr double kSaidAtOnce = 20;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of a list whose present state is not kept, since it cannot be read or there is no room:
-// the log says so once of each, and not more often than anybody can read. One thread: its owner's.
+// Objects of a list with a state that is not kept, because it is unreadable or there is no room.
+// Each is logged once, at a readable rate. One thread: its owner's.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@ namespace tessera::kube {
 
 class LeftOut {
  public:
-  static constexpr size_t kMost = 1'000;  // that are counted, and named
+  static constexpr size_t kMost = 1'000;  // objects that are counted and logged
 
-  // `what`: the log's line, such as "a pod is left as it was".
+  // `what` is the log line, such as "a pod is left as it was".
   explicit LeftOut(std::string what);
 
   void Add(const std::string& key, const Error& error);
-  // It is kept, or gone.
+  // The object is kept again, or gone.
   void Remove(const std::string& key) { objects_.erase(key); }
   size_t size() const { return objects_.size(); }
 
-  // A list is read anew; when it has ended, who was not added again is none.
+  // A new list starts. At its end, objects not added again are removed.
   void BeginList() { ++list_; }
   void EndList();
 
  private:
   struct Object {
-    uint64_t list = 0;  // that it was added in last
-    bool said = false;  // else it is said of a later state of it
+    uint64_t list = 0;  // in which it was last added
+    bool said = false;  // false: a later state may be logged
   };
 
   const std::string what_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to an object's labels and annotations, as a JSON merge patch (PatchType::kMerge): of a
-// pod, a node or anything else. Pure; plain data; any thread.
+// Changes to the labels and annotations of any object, as a JSON merge patch (PatchType::kMerge).
+// Pure. Plain data. Any thread.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@
 namespace tessera::kube {
 
 struct MetadataPatch {
-  using Changes = std::map<std::string, std::optional<std::string>>;  // nothing: it is taken away
+  using Changes = std::map<std::string, std::optional<std::string>>;  // nothing: remove the key
 
   Changes labels{};
   Changes annotations{};
-  // The version that they were decided on: kApiConflict where the object is another by now. Empty:
-  // whatever it is.
+  // The version on which the changes are based: kApiConflict if the object has changed. Empty: any
+  // version.
   std::string resource_version{};
-  // Of the object that is meant: kApiRejected where a new one has its name. Empty: any.
+  // The object's UID: kApiRejected if another object has its name. Empty: any.
   std::string uid{};
 
   bool empty() const { return labels.empty() && annotations.empty(); }

@@ -18,7 +18,7 @@ NodeKeeper::NodeKeeper(os::Loop& loop, Client& client, const std::string& node, 
 void NodeKeeper::Set(DesiredState desired) {
   desired_ = std::move(desired);
   changed_ = true;
-  // After a failure it waits for its turn.
+  // After a failure the retry timer does it.
   if (retries_.pause() == Duration(0)) CompareNode();
 }
 
@@ -32,13 +32,13 @@ void NodeKeeper::CompareNode() {
 }
 
 void NodeKeeper::Write(const json::Value& node) {
+  // Set may run while the write is in flight. WriteEnded then compares again.
   changed_ = false;
   const auto patch = desired_ ? desired_(node) : std::nullopt;
   if (!patch) return WriteEnded({});
   client_.Patch(target_.type, path_ + target_.subresource, *patch, NodeForm(),
                 [this](const Result<json::Value>& written) {
-                  // Of the node as it is now: a desired may wait for nothing being left of
-                  // something.
+                  // Report the written node: the function may wait until a part of it is gone.
                   if (written && desired_ && !changed_) (void)desired_(*written);
                   WriteEnded(written ? Status() : Fail(written.error()));
                 });
@@ -47,13 +47,13 @@ void NodeKeeper::Write(const json::Value& node) {
 void NodeKeeper::WriteEnded(const Status& status) {
   busy_ = false;
   if (!status) {
-    // Another writer was faster: that is no failure, and told only where it goes on.
+    // Another client wrote first. That is no failure, so it is logged only if it repeats.
     const bool raced = status.error().reason == Reason::kApiConflict && !retries_.pause().count();
     if (!raced && status.error().message != refusal_) {
       refusal_ = status.error().message;
       log::Warn("cannot write " + target_.what, status.error());
     }
-    again_.Cancel();  // of an earlier look
+    again_.Cancel();  // of an earlier check
     return again_.RingWithin(client_.NextPause(retries_));
   }
   if (!refusal_.empty()) log::Info("wrote " + target_.what);

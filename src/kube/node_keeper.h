@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps one thing about the node as it should be, such as a condition or labels: written when that
-// changes, and looked at now and then, for somebody may have changed it. While the API server
-// cannot be reached, the newest desired waits. One thread: its loop's.
+// Keeps one part of the node in its desired state, such as a condition or labels. It writes when
+// the desired state changes and checks at intervals, because others may change the node. While the
+// API server is unreachable, only the newest desired state is kept. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -24,17 +24,17 @@ class NodeKeeper {
     std::string what;         // for the log: "the node's condition"
     std::string subresource;  // "/status", or empty
     PatchType type = PatchType::kMerge;
-    Duration look = kLook;  // how often somebody may have changed it is looked at
+    Duration look = kLook;  // interval of checks for others' changes
   };
-  // What makes `node`, as the API server has it, as it should be; nothing where it is. Asked again
-  // of the node as it was written.
+  // The patch that brings `node` to the desired state, or nothing. Called again with the node as
+  // written.
   using DesiredState = std::function<std::optional<json::Value>(const json::Value& node)>;
 
-  // The client outlives it.
+  // The client outlives the keeper.
   NodeKeeper(os::Loop& loop, Client& client, const std::string& node, Target target,
              Backoff retries = kRetries);
 
-  // No desired: it is left as it is.
+  // An empty function leaves the node as it is.
   void Set(DesiredState desired);
 
  private:
@@ -47,8 +47,9 @@ class NodeKeeper {
   const Target target_;
   DesiredState desired_;
   bool busy_ = false;
-  bool changed_ = false;  // since the desired was last compared with the node
-  std::string refusal_;   // why it cannot be written, as the log last said
+  // `desired_` has changed since it was last compared with the node.
+  bool changed_ = false;
+  std::string refusal_;  // last logged error
   Backoff retries_;
   os::Alarm again_;
 };

@@ -16,7 +16,7 @@ Condition Unhealthy(bool holds, const std::string& message) {
           .message = message};
 }
 
-// A node that remembers the conditions that are written to it.
+// A fake node that stores the conditions written to it.
 class NodeKeeperTest : public ClusterTest {
  protected:
   NodeKeeperTest() {
@@ -35,7 +35,7 @@ class NodeKeeperTest : public ClusterTest {
     const json::Object& status = *json::GetObject(patch.as_object(), "status");
     conditions_ = *json::GetArray(status, "conditions");
   }
-  // "True: 1 of 2", as it was written last.
+  // The last written condition, such as "True: 1 of 2".
   std::string Written() const {
     if (conditions_.empty()) return "";
     const json::Object& condition = conditions_.front().as_object();

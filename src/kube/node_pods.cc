@@ -17,7 +17,7 @@
 namespace tessera::kube {
 namespace {
 
-constexpr size_t kMostAsked = 256;  // pods that are gone; of more the oldest are not asked for
+constexpr size_t kMostAsked = 256;  // removed pods to query; beyond, the oldest are dropped
 
 void TellOf(const NodePods::Observer::PodCallback& told, const PodPtr& pod) {
   if (told) told(pod);
@@ -27,8 +27,8 @@ bool Asks(const Pod& pod, const PodFields& wanted) {
   return !wanted.resource || std::ranges::any_of(pod.containers, &Container::Asks);
 }
 
-// Without what its maker could make of any size. The first container that asks stays: until it is
-// refused, an Allocate may be for it.
+// Drops all parts that a user can make arbitrarily large. The first container with a request stays,
+// since an Allocate may come for it before the pod is refused.
 void Trim(Pod& pod) {
   pod.labels.clear();
   pod.annotations.clear();
@@ -41,7 +41,7 @@ void Trim(Pod& pod) {
   pod.containers = std::move(first);
 }
 
-// A pod that takes much is kept without it where all of them would take too much.
+// Trims a large pod if all large pods together would take too much.
 void Bound(Pod& pod, const NodePods::Pods& among) {
   size_t all = CostOf(pod);
   if (all <= NodePods::kFew) return;
@@ -57,20 +57,20 @@ void Bound(Pod& pod, const NodePods::Pods& among) {
       NodePods::kMostOfLarge >> 20, NodePods::kFew >> 10);
 }
 
-// Whether an API server made it up: a UUID. Kubelet's own, of static pods, are hashes.
+// Whether an API server made the UID: a UUID. Kubelet's UIDs of static pods are hashes.
 bool IsApiServersUid(std::string_view uid) {
   constexpr std::string_view kForm = "00000000-0000-0000-0000-000000000000";
   return std::ranges::equal(
       uid, kForm, [](char c, char form) { return form == '-' ? c == '-' : IsAlphanumeric(c); });
 }
 
-// The entry of the same object, whatever its state; null where there is none.
+// The entry of the same pod in any state, or null.
 PodPtr SamePod(const NodePods::Pods& pods, const Pod& pod) {
   const auto found = pods.find(pod.KubeletUid());
   return found != pods.end() && found->second->uid == pod.uid ? found->second : nullptr;
 }
 
-// Pods that have ended are left out by the server: they stay for long, and nothing is due to them.
+// The server omits ended pods, which may stay for long and need no devices.
 std::string QueryFor(const std::string& node) {
   return "fieldSelector=spec.nodeName%3D" + http::PercentEncode(node) +
          "%2Cstatus.phase%21%3DFailed%2Cstatus.phase%21%3DSucceeded";
@@ -111,7 +111,7 @@ void NodePods::Begin() {
   left_out_.BeginList();
 }
 
-// One that is as it was is kept once.
+// An unchanged pod is shared between both lists.
 void NodePods::Take(const json::Value& object) {
   PodPtr pod = Read(object, listing_);
   if (pod == nullptr) {
@@ -136,7 +136,7 @@ void NodePods::Listed() {
     if (former == nullptr) TellOf(observer_.added, pod);
     if (former != nullptr && *former != *pod) TellOf(observer_.changed, pod);
   }
-  // Who waits for one pod goes by all of them.
+  // A waiter for one pod may use all of them, so answers come after every `added` call.
   for (const auto& [uid, pod] : pods_) {
     if (SamePod(before, *pod) == nullptr) AnswerWith(pod);
   }
@@ -163,8 +163,8 @@ void NodePods::Gone(const json::Value& object) {
   Remove(former);
 }
 
-// The watch says the same of a pod that has ended and of one that was deleted, whose containers may
-// run on.
+// The watch reports an ended pod and a deleted pod alike, but a deleted pod's containers may still
+// run.
 void NodePods::Remove(const PodPtr& pod) {
   TellOf(observer_.removed, pod);
   if (!observer_.ended || !Asks(*pod, wanted_)) return;
@@ -191,7 +191,8 @@ void NodePods::QueryNextEnded() {
 
 PodPtr NodePods::Read(const json::Value& object, const Pods& among) {
   Result<Pod> pod = ReadPod(object, wanted_);
-  // It may be of a pod that kubelet knows already, and that has not been told of here.
+  // A UUID belongs to a real pod. Kubelet may know it already, although the watch has not reported
+  // it.
   if (pod && IsApiServersUid(pod->mirrored)) {
     pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is no static pod",
                pod->FullName(), pod->mirrored);
@@ -217,7 +218,7 @@ PodPtr NodePods::Read(const json::Value& object, const Pods& among) {
   return std::make_shared<const Pod>(*std::move(pod));
 }
 
-// What is known of this pod: an object that claims the UID of another one is none of it.
+// The known state of this pod. An object that claims another pod's UID is not that pod.
 PodPtr NodePods::FormerPod(const json::Value& object) const {
   const auto found = pods_.find(KubeletUidIn(object));
   if (found == pods_.end() || found->second->FullName() != ObjectKeyIn(object)) return nullptr;
@@ -229,7 +230,7 @@ void NodePods::Add(const PodPtr& pod) {
   AnswerWith(pod);
 }
 
-// Who came while it was read is not served by it.
+// Waiters that arrived after the list request was sent are not answered from it.
 void NodePods::ListEnded(const Status& status) {
   if (!status) listing_ = {};
   const uint64_t covered = std::exchange(covered_, 0);
@@ -257,7 +258,7 @@ void NodePods::PollWaiters() {
 void NodePods::ListForWaiters(Steady now) {
   if (covered_ > 0) return;
   if (now < resting_) return look_.RingWithin(resting_ - now);
-  if (!watch_.Refresh(times_.list)) return;  // there will be another look when that list has ended
+  if (!watch_.Refresh(times_.list)) return;  // the end of the current list polls again
   covered_ = next_;
   resting_ = now + times_.between;
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods of one node as the API server has them, by the UIDs that kubelet knows them by: listed,
-// then watched; without those that have ended, of which there may be any number. While the API
-// server cannot be reached, they stay as they were last seen.
+// The pods of one node as the API server last reported them, by kubelet's UIDs: listed, then
+// watched. Ended pods are excluded, since there may be any number. While the API server is
+// unreachable, the pods stay as last seen.
 //
-// A mirror pod stands for a static one by an annotation of its own, which anybody who makes pods
-// can write: it never takes the place of a pod whose own UID that is, nor of another mirror pod
-// that is there, nor that of a pod that has not been told of yet: a UID as API servers make them is
-// no static pod's. A pod that cannot be read costs itself only: it stays as it was last, or out,
-// and the log says so once.
+// A mirror pod claims its static pod's UID by an annotation, which any user who creates pods can
+// write. So it never replaces a pod with that UID of its own, nor another mirror pod. It may not
+// claim a UUID either: API servers make those, so it would be the UID of a pod not reported yet. A
+// pod that cannot be read affects no other. It keeps its last state, or stays out, and is logged
+// once.
 //
-// One thread: its loop's, as the client's, which outlives it. Neither an observer nor an answer may
-// destroy it.
+// One thread: the loop's. The client outlives it. Neither an observer nor an answer may destroy it.
 #pragma once
 
 #include <cstdint>
@@ -33,27 +32,26 @@ namespace tessera::kube {
 
 class NodePods {
  public:
-  // About the bytes that pods may take: all of those together that take more than a few, so that
-  // whoever makes many large pods costs nobody else's.
+  // Approximate bytes for all pods above kFew together. One user's many large pods therefore cost
+  // no small pod its data.
   static constexpr size_t kMostOfLarge = size_t{8} << 20;
   static constexpr size_t kFew = size_t{6} << 10;
-  // kubelet turns those away that it has no room for, of which few nodes have more than 500; it
-  // takes a while.
+  // Few nodes run more than 500 pods. Kubelet rejects the rest, but not at once.
   static constexpr size_t kMostPods = 4'000;
 
-  // Who is told that a pod came, is another than before, or is gone, which is one that has ended as
-  // well. Each may be empty.
+  // Callbacks for a pod that appeared, changed, or is gone; an ended pod counts as gone. Each may
+  // be empty.
   struct Observer {
     using PodCallback = std::function<void(const PodPtr&)>;
     PodCallback added{};
     PodCallback changed{};
     PodCallback removed{};
     PodCallback
-        ended{};  // of one that is gone: it is there still, and none of its containers runs again
+        ended{};  // after `removed`: the pod has ended, and no container of it will run again
   };
   struct Times {
-    Duration list{2'000};     // how long a list for those who wait may take
-    Duration between{1'000};  // the begins of two of them
+    Duration list{2'000};     // time limit of a list for waiters
+    Duration between{1'000};  // between the starts of two such lists
   };
   using Pods = std::map<std::string, PodPtr, std::less<>>;
   using Answer = std::function<void(const Result<PodPtr>&)>;
@@ -61,23 +59,23 @@ class NodePods {
   NodePods(os::Loop& loop, Client& client, std::string node, PodFields wanted, Observer observer,
            Times times);
 
-  // Whether they were listed at all.
+  // Whether a list has been read.
   bool Synced() const { return synced_; }
   const Pods& pods() const { return pods_; }
-  // Null where there is none; good until the loop goes on.
+  // Null if there is no such pod. Valid until the loop runs.
   const Pod* Find(std::string_view uid) const;
 
-  // The pod of this UID: answered before this returns where it is known, else when it comes, and
-  // all that came with it have been told. Where it has not come by the deadline, the pods are
-  // listed once for all who wait, and it is in that list, or kNotFound; where they cannot be
-  // listed, the list's error, two times `list` after the deadline at the latest.
+  // Answers with the pod of this UID: before returning if it is known, else once it and the pods
+  // that came with it were reported. At the deadline the pods are listed once for all waiters. The
+  // answer is then the pod, kNotFound, or the list's error. It comes at the latest two `list` spans
+  // after the deadline.
   void Await(const std::string& uid, Steady deadline, Answer answer);
 
  private:
   struct Waiter {
     std::string uid;
     Steady deadline;
-    uint64_t number;  // in the order they came
+    uint64_t number;  // in order of arrival
     Answer answer;
   };
   using Which = std::function<bool(const Waiter&)>;
@@ -87,12 +85,13 @@ class NodePods {
   void Listed();
   void Changed(const json::Value& object);
   void Gone(const json::Value& object);
-  // Null where it has no place among these.
+  // Null if it cannot be read or kept among these.
   PodPtr Read(const json::Value& object, const Pods& among);
   PodPtr FormerPod(const json::Value& object) const;
   void Add(const PodPtr& pod);
   void Remove(const PodPtr& pod);
-  // Whether one that is gone has ended: of one at a time, whoever removes how many.
+  // Asks the API server whether a removed pod has ended. One query at a time, whatever the number
+  // of removed pods.
   void QueryNextEnded();
   void ListEnded(const Status& status);
   void PollWaiters();
@@ -107,17 +106,18 @@ class NodePods {
   const Times times_;
   bool synced_ = false;
   Pods pods_;
-  Pods listing_;  // of a list that is being read
+  Pods listing_;  // of the list being read
   LeftOut left_out_;
   std::vector<Waiter> waiters_;
   struct EndedQuery {
     std::string path;
     std::string uid;
   };
-  std::deque<EndedQuery> asked_;  // the first is under way
-  uint64_t next_ = 1;             // the number of the next one
-  uint64_t covered_ = 0;  // who has a smaller number came before the list under way was asked for
-  Steady resting_{};      // until then none is asked for
+  std::deque<EndedQuery> asked_;  // the first is in flight
+  uint64_t next_ = 1;             // number of the next waiter
+  // Waiters below this number came before the current list was requested.
+  uint64_t covered_ = 0;
+  Steady resting_{};  // no list before
   os::Alarm look_;
   const std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Watch watch_;

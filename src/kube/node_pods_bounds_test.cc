@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// However many pods there are, and whatever is in them.
+// Limits on the number and the content of pods.
 #include <cstring>
 
 #include "kube/node_pods.h"

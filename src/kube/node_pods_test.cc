@@ -33,7 +33,7 @@ TEST_F(NodePodsTest, AreListedInPagesThenFollowed) {
   EXPECT_EQ(logged_, Words());
 }
 
-// The watch says no more than that it is gone.
+// The watch only reports that the pod is gone.
 TEST_F(NodePodsTest, OfOneThatIsGoneItIsAskedWhetherItHasEnded) {
   tells_ends_ = true;
   ASSERT_TRUE(Begin());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods of a node, of an API server that says what a test wants. For tests. One thread.
+// A node's pods from an API server that a test controls. One thread.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace tessera::kube {
 
 using Words = std::vector<std::string>;
 
-// A pod of the cluster's.
+// A pod in the cluster.
 struct Made {
   std::string name{};
   std::string uid{};
@@ -95,7 +95,7 @@ class NodePodsTest : public ClusterTest {
   bool RunUntilTold(size_t count) {
     return RunUntil([&] { return told_.size() >= count; });
   }
-  // Synced, and followed.
+  // True once the pods are listed and watched.
   bool Begin() {
     Start();
     return RunUntilStreams(1) && RunUntil([&] { return pods_->Synced(); });
@@ -120,7 +120,7 @@ class NodePodsTest : public ClusterTest {
   Words told_;
   Words logged_;
   Words answers_;
-  Reason reason_ = Reason::kInternal;  // of the last answer that was none
+  Reason reason_ = Reason::kInternal;  // of the last failed answer
   bool tells_ends_ = false;
   NodePods::Times times_{.list = Duration(2'000), .between = Duration(0)};
   std::unique_ptr<NodePods> pods_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One object by its name, followed for as long as this lives: there or not, and whenever it is
-// another. A role that names the object gives the right to this. One thread: its loop's, as the
-// client's, which outlives it.
+// Follows one object by name for its own lifetime. A role that names only this object suffices. One
+// thread: the loop's. The client outlives it.
 #pragma once
 
 #include <functional>
@@ -15,12 +14,12 @@ namespace tessera::kube {
 
 class ObjectWatch {
  public:
-  // Null: there is none of this name. Called first when it is known which, then with each change;
-  // not while the API server cannot be reached. It may not destroy this.
+  // Null means that there is no such object. Called once the first state is known, then at each
+  // change. No calls while the API server is unreachable. It must not destroy the watch.
   using Callback = std::function<void(const json::Value* object)>;
 
-  // `list`: where all of its kind are, "/api/v1/namespaces/NAMESPACE/secrets". `form` keeps the
-  // metadata's resourceVersion.
+  // `list` is the path of its kind: "/api/v1/namespaces/NAMESPACE/secrets". `form` keeps
+  // metadata.resourceVersion.
   ObjectWatch(os::Loop& loop, Client& client, const std::string& list, const std::string& name,
               const Form& form, Callback told);
 
@@ -32,8 +31,8 @@ class ObjectWatch {
 
   const Callback told_;
   bool known_ = false;
-  std::optional<std::string> version_;  // as told; nothing: there is none
-  std::optional<json::Value> listed_;   // in the list that is being read
+  std::optional<std::string> version_;  // last reported; nothing: no object
+  std::optional<json::Value> listed_;   // in the list being read
   Watch watch_;
 };
 

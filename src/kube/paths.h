@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the API server has single objects. Names are percent-encoded. Pure; any thread.
+// API paths of single objects. Names are percent-encoded. Pure. Any thread.
 #pragma once
 
 #include <string>
@@ -9,12 +9,11 @@ namespace tessera::kube {
 std::string NodePath(const std::string& node);
 // "/api/v1/namespaces/NAMESPACE/pods/NAME"
 std::string PodPath(const std::string& pod_namespace, const std::string& name);
-// Of all Secrets of a namespace, where one is created, and of one.
+// A namespace's Secrets, also for creating one; and one Secret.
 std::string SecretsPath(const std::string& secret_namespace);
 std::string SecretPath(const std::string& secret_namespace, const std::string& name);
-// Of all Leases of a namespace.
+// A namespace's Leases.
 std::string LeasesPath(const std::string& lease_namespace);
-// Of MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 std::string MutatingWebhookPath(const std::string& name);
 std::string ValidatingWebhookPath(const std::string& name);
 

@@ -9,7 +9,8 @@
 
 namespace tessera::kube {
 
-// "/api/v1/...", "/apis/GROUP/VERSION/...", each with "namespaces/NAME" before the resource or not.
+// Paths are "/api/v1/..." or "/apis/GROUP/VERSION/...", optionally with "namespaces/NAME" before
+// the resource.
 std::string RuleFor(std::string_view verb, std::string_view path) {
   const std::vector<std::string> parts = Split(path, '/');  // the first is empty
   const bool core = parts.size() > 3 && parts[1] == "api";

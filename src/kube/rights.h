@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What right a call takes, as RBAC has it: who is refused one is told which rule gives it. Pure;
-// any thread.
+// The RBAC right that a call needs. A refused call's error names the missing rule. Pure. Any
+// thread.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace tessera::kube {
 
-// The rule of a role that a call needs, as a line of its file; empty where the path is none of the
-// API's. `verb`: as of RBAC.
+// The role rule that a call needs, as a YAML line. Empty if the path is no API path. `verb` is
+// RBAC's.
 std::string RuleFor(std::string_view verb, std::string_view path);
 
-// The error of an answer with this status; of one that lacks a right (403) it names the rule.
+// Adds the missing rule to the error of a 403 answer. Other errors stay unchanged.
 Error WithRight(Error error, int status, std::string_view verb, std::string_view path);
 
 }  // namespace tessera::kube

@@ -14,7 +14,7 @@
 namespace tessera::kube {
 namespace {
 
-constexpr size_t kMostWaiting = 256;  // events of a stream, while the list is read
+constexpr size_t kMostWaiting = 256;  // events held back while a list is read
 constexpr Duration kFirstPause{1'000};
 constexpr Duration kLastPause{30'000};
 
@@ -38,7 +38,8 @@ struct Watch::Impl {
     lists = true;
     next = os::Loop::Handle();
     refresh = os::Loop::Handle();
-    // The client has no handle for a list: this one says whether we are there to hear of it.
+    // The client has no handle to cancel a list. This pointer tells its callbacks whether the watch
+    // still exists.
     const std::weak_ptr<const bool> still = alive;
     client.NextPage(std::make_shared<Client::Impl::Listing>(
         Client::Impl::Listing{.path = path,
@@ -65,7 +66,7 @@ struct Watch::Impl {
     if (!found) return NotListed(found.error());
     list_pauses.Succeeded();
     version = *std::move(found);
-    attempt.reset();  // of a stream from before
+    attempt.reset();  // the former stream
     waiting.clear();
     Follow();
     const std::shared_ptr<const Listener> told = listener;
@@ -78,7 +79,7 @@ struct Watch::Impl {
     if (!attempt) {
       Again(error);
     } else {
-      TellAll(std::exchange(waiting, {}));  // what came meanwhile
+      TellAll(std::exchange(waiting, {}));  // events held back during the list
     }
     if (still.expired()) return;
     const std::shared_ptr<const Listener> told = listener;
@@ -87,7 +88,7 @@ struct Watch::Impl {
 
   bool Refresh(Duration page_within) {
     if (lists) return false;
-    if (!attempt && version.empty()) return true;  // a list comes, after its pause
+    if (!attempt && version.empty()) return true;  // a list is already scheduled
     const Duration pause = rested - SystemClock().Now();
     if (pause <= Duration(0)) {
       ListWithin(attempt ? page_within : client.limits.deadline);
@@ -119,7 +120,8 @@ struct Watch::Impl {
   void Take(std::string_view bytes) {
     std::vector<WatchEvent> found = std::exchange(waiting, {});
     const Status read = events->Add(bytes, found);
-    // What happens while the list is read may be in it: afterwards it is known what is news.
+    // Events during a list are held back, since the list may include them. After it, the stream
+    // starts at the list's version.
     if (lists) {
       waiting = std::move(found);
       if (!read || waiting.size() > kMostWaiting) attempt.reset();
@@ -140,7 +142,7 @@ struct Watch::Impl {
     }
   }
 
-  // The listener may destroy this.
+  // The listener may destroy the watch.
   void Tell(const WatchEvent& event) {
     if (event.kind == WatchEvent::Kind::kError) {
       const json::Object& status = event.object.get_object();
@@ -160,11 +162,12 @@ struct Watch::Impl {
     if (!reply) return Again({Reason::kApiUnreachable, reply.error().message});
     const auto error = ErrorIn(*reply);
     if (error && error->reason == Reason::kApiExpired) return Relist(*error);
-    // Who may not watch goes by lists alone.
+    // Without the right to watch, only lists remain.
     if (error && reply->status == 403) version.clear();
     if (error) return Again(WithRight(*error, reply->status, "watch", path));
     if (heard) return Follow();
-    // The time was up, or a server flaps: then each stream would end at once.
+    // The stream ended without an event: its time was up, or the server closes each stream at once.
+    // The pause prevents a tight loop.
     After(client.attempts.NextPause(pauses));
   }
 
@@ -174,13 +177,13 @@ struct Watch::Impl {
     pauses.Succeeded();
   }
 
-  // From the version that was seen last, or from a list where there is none.
+  // Resumes from the last version, or from a list if there is none.
   void Again(const Error& error) {
     if (!std::exchange(failing, true)) log::Warn("cannot watch", error, {{"path", path}});
     After(client.attempts.NextPause(pauses));
   }
 
-  // As soon as the server wants where all was well until now.
+  // Lists again without a backoff pause, unless an attempt has failed since the last event.
   void Relist(const Error& error) {
     version.clear();
     const bool well = pauses.pause() == Duration(0);
@@ -192,7 +195,7 @@ struct Watch::Impl {
   void After(Duration pause) {
     attempt.reset();
     waiting.clear();
-    if (lists) return;  // the list says how it goes on
+    if (lists) return;  // the end of the list decides the next step
     if (version.empty()) pause = std::max(pause, Duration(rested - SystemClock().Now()));
     next = loop.After(pause, [this] {
       next = os::Loop::Handle();
@@ -206,19 +209,19 @@ struct Watch::Impl {
   const std::string path;
   const std::string query;
   const Form form;
-  const std::shared_ptr<const Listener> listener;  // shared, since it may destroy this
-  std::string version;                             // empty: the list is to be read
+  const std::shared_ptr<const Listener> listener;  // shared: a callback may destroy the watch
+  std::string version;                             // empty: a list is needed
   std::optional<EventReader> events;
-  std::vector<WatchEvent> waiting;  // that came while the list is read
-  bool lists = false;               // a list is under way
-  bool heard = false;               // in this stream
-  bool failing = false;             // since it was told
+  std::vector<WatchEvent> waiting;  // events held back during the list
+  bool lists = false;               // a list is being read
+  bool heard = false;               // an event came in this stream
+  bool failing = false;             // the failure is logged
   Backoff pauses{kFirstPause, kLastPause};
   Backoff list_pauses{kFirstPause, kLastPause};
-  Steady rested{};  // until then no list is read again
+  Steady rested{};  // no list before
   std::shared_ptr<Attempts::Attempt> attempt;
-  os::Loop::Handle next;     // a stream, or a list
-  os::Loop::Handle refresh;  // a list that somebody wants
+  os::Loop::Handle next;     // the next stream or list
+  os::Loop::Handle refresh;  // the list for Refresh
   const std::shared_ptr<const bool> alive = std::make_shared<const bool>(true);
 };
 

@@ -84,7 +84,7 @@ class WatchTest : public ClusterTest {
   bool RunUntilStreams(int count) {
     return RunUntil([&] { return streams_ >= count; });
   }
-  // The versions that the streams were asked to begin from.
+  // The versions from which the streams were requested.
   std::vector<std::string> Versions() const {
     std::vector<std::string> versions;
     for (const fake::Asked& one : asked_) {

@@ -12,7 +12,7 @@
 namespace tessera::kube {
 namespace {
 
-constexpr size_t kMaxWords = 1024;  // of the server's, in a message
+constexpr size_t kMaxWords = 1024;  // bytes of the server's text in a message
 constexpr Duration kLongestWait{3'600'000};
 
 Duration Bounded(Duration wait) {
@@ -66,7 +66,7 @@ std::optional<Wall> ParseDate(const std::string& text) {
          chrono::seconds(tm.tm_sec);
 }
 
-// An event's object is one of the list's, or a Status.
+// An event's object is an object of the list or a Status.
 json::Shape EventShape(const json::Shape& object) {
   using json::Shape;
   return Shape::Object(
@@ -163,7 +163,7 @@ json::Shape PageShape(const json::Shape& object) {
 
 EventReader::EventReader(const Form& form) : reader_(EventShape(form.shape), form.most) {}
 
-// No text of JSON has a line end but between its parts, and a server puts none there.
+// JSON text contains no raw line end inside strings, and the server sends each event on one line.
 Status EventReader::Add(std::string_view bytes, std::vector<WatchEvent>& events) {
   while (true) {
     const size_t end = bytes.find('\n');
@@ -182,7 +182,7 @@ Status EventReader::Add(std::string_view bytes, std::vector<WatchEvent>& events)
 
 Status EventReader::EndLine(std::vector<WatchEvent>& events) {
   length_ = 0;
-  if (!reader_.begun()) return {};  // nothing is in it
+  if (!reader_.begun()) return {};  // empty line
   json::Value line = TRY_IN(reader_.End(), "an event");
   events.push_back(TRY(EventOf(std::move(line))));
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API server's answers mean: errors, events of a watch, times to wait. Pure; any thread.
+// Interprets the API server's answers: errors, watch events, requested pauses. Pure. Any thread.
 #pragma once
 
 #include <optional>
@@ -16,49 +16,49 @@
 
 namespace tessera::kube {
 
-// The error that an answer is, with the server's own words; nothing where it is a good one (2xx).
+// The answer as an error, with the server's text. Nothing for a 2xx answer.
 std::optional<Error> ErrorIn(const http::Reply& reply);
-// The same for an object of kind Status, of a watch's stream.
+// The same for a Status object in a watch stream.
 Error ErrorIn(const json::Object& status);
-// The reason that a Status gives, such as "AlreadyExists"; empty where the body is none.
+// The reason in a Status, such as "AlreadyExists". Empty if the body is no Status.
 std::string StatusReason(const http::Reply& reply);
-// Whether the same call may succeed a little later.
+// Whether the status is transient, so a retry may succeed.
 bool Passes(int status);
-// How long the server asks to be left alone, an hour at most: seconds, or a date.
+// The pause that the server requests, in seconds or as a date; an hour at most.
 std::optional<Duration> RetryAfter(const http::Reply& reply, Wall now);
-// The same for an object of kind Status, of a watch's stream, which has no headers of its own.
+// The same for a Status object in a watch stream, which has no headers.
 std::optional<Duration> RetryAfter(const json::Object& status);
 
-// metadata.resourceVersion of an object, or of a list; empty where there is none.
+// metadata.resourceVersion of an object or a list, or empty.
 std::string VersionOf(const json::Value& object);
 
-// A list's page: its objects come one by one.
+// A page of a list. Its objects are delivered one by one.
 json::Shape PageShape(const json::Shape& object);
 
 // One event of a watch.
 struct WatchEvent {
   enum class Kind : uint8_t { kChanged, kDeleted, kBookmark, kError };
   Kind kind = Kind::kChanged;
-  json::Value object;   // of kError a Status; always an object
-  std::string version;  // its metadata.resourceVersion; not of kError
+  json::Value object;   // for kError a Status; always an object
+  std::string version;  // its metadata.resourceVersion; unset for kError
 };
 
-// A watch's stream: an object in a line, read as it comes. One thread.
+// Reads a watch stream: one object a line, parsed as it arrives. One thread.
 class EventReader {
  public:
   explicit EventReader(const Form& form);
-  // etcd keeps no object of more than 1.5 MiB, unless it is told to.
+  // etcd's default limit is 1.5 MiB an object.
   static constexpr size_t kLongest = size_t{16} << 20;
 
-  // The next piece of the stream; the events that end in it are added to `events`. kInvalid where
-  // the stream is none of a watch, or an event does not end: then it stays so.
+  // Parses the next piece and appends complete events. Gives kInvalid if the stream is no watch
+  // stream or an event is too long; then no later piece succeeds.
   Status Add(std::string_view bytes, std::vector<WatchEvent>& events);
 
  private:
   Status EndLine(std::vector<WatchEvent>& events);
 
   json::Reader reader_;
-  size_t length_ = 0;  // of the event that has begun
+  size_t length_ = 0;  // of the current event
 };
 
 }  // namespace tessera::kube

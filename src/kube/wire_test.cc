@@ -56,7 +56,7 @@ TEST(ErrorIn, LongWordsAreCut) {
             (Error{Reason::kApiRejected, std::string(1'024, 'x') + " (422)"}));
 }
 
-// The events of a stream that comes in pieces of that many bytes, up to what is none.
+// The events of a stream that arrives in pieces of this size, up to the first invalid one.
 struct Stream {
   Status status;
   std::vector<WatchEvent> events{};

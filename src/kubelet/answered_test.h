@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what a handler answers, once it does.
+// Waits for a handler's answer. Header-only, for tests.
 #pragma once
 
 #include <future>

@@ -38,7 +38,7 @@ void CallQueue::End() {
   if (thread_.joinable()) {
     thread_.join();
   } else {
-    Run();  // there is nothing in it, but gRPC wants it to be asked
+    Run();  // the queue is empty, but gRPC requires that it is drained
   }
 }
 

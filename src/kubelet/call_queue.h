@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread on which a server's calls happen. gRPC's own callback threads wake up twice a second
-// each, whatever happens, and do not listen for 100 ms of every 1.1 s in which nothing has
-// happened; this one sleeps until there is something. gRPC's types appear here: include it only in
-// this folder's .cc files.
+// The thread of a server's calls. Each of gRPC's own callback threads wakes up twice a second, and
+// an idle one does not listen for 100 ms of every 1.1 s. This thread sleeps until there is an
+// event. gRPC's types appear here: include it only in this folder's .cc files.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -19,27 +18,26 @@
 
 namespace tessera::kubelet {
 
-// What follows when something that gRPC was asked for has happened, or (not ok) will not any more.
+// The continuation of a gRPC operation. `ok` is false if the operation was given up.
 using Step = std::function<void(bool ok)>;
 
 class CallQueue {
  public:
-  // Before the server is built, which it outlives (or ends before, by End). kIo when the process
-  // may have no more threads.
+  // Called before the server is built. The queue outlives the server, or End ends it earlier. kIo
+  // if the process cannot start a thread.
   static Result<std::unique_ptr<CallQueue>> Make(grpc::ServerBuilder& builder);
   ~CallQueue();
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
   grpc::ServerCompletionQueue& operator*() const { return *queue_; }
-  // A tag for gRPC: the step is taken once, on the queue's thread. Any thread.
+  // Makes a tag for gRPC. The step runs once, on the queue's thread. Any thread.
   void* Then(Step step);
-  // Of a tag that gRPC is not going to bring back. The queue's thread.
+  // Drops a tag that gRPC will never return. The queue's thread.
   void Forget(void* tag);
-  // Waits until all steps are taken, and then for what gRPC itself has in the queue. Between the
-  // server's Shutdown, which waits for neither, and its end: a step may still ask the server for
-  // more, and gRPC's own entries use it. Nothing may be asked for afterwards. Not on the queue's
-  // thread.
+  // Waits until all steps have run, and then for gRPC's own entries in the queue. Called after the
+  // server's Shutdown, which waits for neither, and before the server is destroyed: steps and
+  // gRPC's entries still use the server. No tag may be made afterwards. Not on the queue's thread.
   void End();
 
  private:
@@ -48,24 +46,24 @@ class CallQueue {
   void Run();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
-  std::atomic<int> tags_{0};  // that gRPC has
+  std::atomic<int> tags_{0};  // tags that gRPC has
   bool ended_ = false;
   std::thread thread_;
 };
 
-// The generated service's Request<Method>, of which gRPC hands out the next call.
+// The generated service's Request<Method>, which asks gRPC for the next call.
 template <class Service, class Request, class Response>
 using AskFor = void (Service::*)(grpc::ServerContext*, Request*,
                                  grpc::ServerAsyncResponseWriter<Response>*, grpc::CompletionQueue*,
                                  grpc::ServerCompletionQueue*, void*);
 
-// Ends a call, once, on any thread; the queue waits for it. One that is dropped ends it as
-// cancelled.
+// Ends a call once, on any thread. The queue's End waits for it. If it is destroyed uncalled, the
+// call ends as cancelled.
 template <class Response>
 using Answer = std::function<void(const grpc::Status&, const Response&)>;
 
-// One call after the other of a method with one request and one answer. `handle` is called on the
-// queue's thread, and must not block: it answers then, or later.
+// Serves a unary method. `handle` runs on the queue's thread and must not block. It answers within
+// the call or later. The next call is served in either case.
 template <class Service, class Request, class Response>
 void ServeLater(
     std::type_identity_t<Service>& service, CallQueue& queue,
@@ -102,7 +100,7 @@ void ServeLater(
                  queue.Then(std::move(arrived)));
 }
 
-// As ServeLater, where each call is answered at once.
+// As ServeLater, but `handle` answers at once.
 template <class Service, class Request, class Response>
 void Serve(std::type_identity_t<Service>& service, CallQueue& queue,
            AskFor<Service, Request, Response> ask,

@@ -11,7 +11,7 @@ namespace {
 
 class CallQueueTest : public testing::Test {
  protected:
-  // Something for gRPC to bring back at once.
+  // Gives gRPC a tag that returns at once.
   void Ask(Step step) {
     alarms_.push_back(std::make_unique<grpc::Alarm>());
     alarms_.back()->Set(&*queue_, std::chrono::system_clock::now(), queue_.Then(std::move(step)));
@@ -48,8 +48,8 @@ TEST_F(CallQueueTest, AForgottenTagIsNotWaitedForAndItsStepIsGone) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-// gRPC's own entry in the queue uses the server: where the server was freed before the entry was
-// taken, one end in fifty was a crash.
+// gRPC's own entry in the queue uses the server. If the server was freed before the entry was
+// taken, one end in fifty crashed.
 TEST(CallQueue, TheEndWaitsForWhatGrpcItselfHasInTheQueue) {
   for (int i = 0; i < 2'000; ++i) {
     grpc::ServerBuilder builder;

@@ -10,8 +10,8 @@
 
 namespace tessera::kubelet {
 
-// A channel that shares nothing with any other, so that no former failure delays it, and that takes
-// messages of any size.
+// A channel that accepts messages of any size. It shares no connection with other channels, so no
+// earlier failure delays it.
 std::shared_ptr<grpc::Channel> FreshChannel(const std::string& socket_path);
 
 }  // namespace tessera::kubelet

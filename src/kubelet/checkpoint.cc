@@ -73,7 +73,7 @@ json::Object WriteEntry(const CheckpointEntry& entry) {
           {"AllocResp", EncodeBase64(entry.allocate_response)}};
 }
 
-// FNV-1a of the text. kubelet's own is of another text, so nobody can compare the two.
+// FNV-1a of the text. kubelet hashes another text, so the two differ.
 uint64_t Checksum(std::string_view text) {
   uint32_t sum = 2166136261U;
   for (char c : text) sum = (sum ^ static_cast<uint8_t>(c)) * 16777619U;

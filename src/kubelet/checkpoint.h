@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet's checkpoint of device allocations: device-plugins/kubelet_internal_checkpoint. An
-// internal format of kubelet's, stable from 1.20 to 1.37: JSON
+// kubelet's checkpoint of device allocations: device-plugins/kubelet_internal_checkpoint. The
+// format is internal to kubelet, and stable from 1.20 to 1.37: JSON
 // {"Data":{"PodDeviceEntries":[{"PodUID","ContainerName","ResourceName","DeviceIDs":{"<numa>":[ids]},
 // "AllocResp":base64}],"RegisteredDevices":{resource:[ids]}},"Checksum":n}. Pure; any thread.
 #pragma once
@@ -24,8 +24,8 @@ struct CheckpointEntry {
   std::map<std::string, std::vector<std::string>> ids_by_numa;  // "-1" without NUMA
   std::string allocate_response;                                // serialized, decoded from base64
 
-  std::vector<std::string> ids() const;  // all of them, natural order
-  // What the plugin that granted them had answered; empty where that cannot be read.
+  std::vector<std::string> ids() const;  // all ids, natural order
+  // The plugin's answer to Allocate; empty if it cannot be read.
   Grant grant() const;
 };
 
@@ -34,9 +34,9 @@ struct Checkpoint {
   std::map<std::string, std::vector<std::string>> registered;  // resource -> healthy ids
 };
 
-// kInvalid when it is not such a document: what kubelet always writes and is not there has another
-// name by now, and is not taken for nothing. The checksum is not compared: it is made from Go's
-// memory layout, and a torn file does not parse.
+// kInvalid if a member that kubelet always writes is missing. The format may have changed, so a
+// missing member does not count as empty. The checksum is not compared: it depends on Go's memory
+// layout, and a torn file does not parse.
 Result<Checkpoint> ParseCheckpoint(std::string_view text);
 std::string WriteCheckpoint(const Checkpoint& checkpoint);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf fields, written one behind the other: for answers of which a protobuf message would have
-// to be built first, in many small pieces. Field numbers are below 16: a tag is one byte
+// Writes protobuf fields one after the other, for answers whose protobuf message would consist of
+// many small allocations. Field numbers are below 16, so a tag is one byte
 // (https://protobuf.dev/programming-guides/encoding). Pure; any thread.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tessera::kubelet {
 
-// The size of a text or message field with `content` bytes: tag, length and content.
+// The bytes of a text or message field with `content` bytes: tag, length and content.
 inline size_t FieldSize(size_t content) {
   using google::protobuf::io::CodedOutputStream;
   return 1 + CodedOutputStream::VarintSize32(static_cast<uint32_t>(content)) + content;
@@ -22,7 +22,7 @@ inline size_t NumberSize(uint64_t number) {
   return 1 + google::protobuf::io::CodedOutputStream::VarintSize64(number);
 }
 
-// Writes fields behind what is in a text. Their sizes are known before: the room is made at once.
+// Appends fields to a text. Their total size is known before, so the text grows only once.
 class FieldWriter {
  public:
   FieldWriter(std::string& out, size_t size) {
@@ -35,7 +35,7 @@ class FieldWriter {
     *at_++ = static_cast<uint8_t>(field << 3);
     at_ = google::protobuf::io::CodedOutputStream::WriteVarint64ToArray(number, at_);
   }
-  // Of a text or message of `length` bytes, which is to follow.
+  // Writes tag and length; the caller then writes the `length` bytes.
   void Head(int field, size_t length) {
     *at_++ = static_cast<uint8_t>(field << 3 | 2);
     at_ = google::protobuf::io::CodedOutputStream::WriteVarint32ToArray(

@@ -9,10 +9,10 @@ namespace {
 
 using v1beta1::ListAndWatchResponse;
 
-// A list of many thousand messages is written field by field into one string: building the messages
-// first costs several times the memory and the time.
+// A list may have thousands of messages. It is written field by field into one string: protobuf
+// messages would take several times the memory and the time.
 
-// Of a NUMANode; number 0 is the default and takes no bytes.
+// The bytes of a NUMANode; number 0 is the default and takes none.
 size_t NodeSize(int node) {
   return node == 0 ? 0 : NumberSize(static_cast<uint64_t>(int64_t{node}));
 }
@@ -37,8 +37,8 @@ const std::vector<int> kNoNodes;
 constexpr std::string_view kHealthy = "Healthy";
 constexpr std::string_view kUnhealthy = "Unhealthy";
 
-// What all shares of one device have in common, made anew with the first share of the next; with
-// each share where some are withheld.
+// The fields that all shares of one device have in common. They are rebuilt at the next device, or
+// at each share if shares are withheld.
 class OfDevice {
  public:
   explicit OfDevice(const Offer& offer) : offer_(offer) {}
@@ -48,7 +48,8 @@ class OfDevice {
     device_ = share.device;
     nodes = offer_.plan.policy.tells_numa ? &offer_.devices[share.device].numa_nodes : &kNoNodes;
     health = offer_.IsHealthy(share) ? kHealthy : kUnhealthy;
-    // An empty topology would hide the device from pod-resources, so it is set only with nodes.
+    // kubelet's pod-resources API hides a device with an empty topology, so the topology is set
+    // only with nodes.
     size_ = FieldSize(health.size()) + (nodes->empty() ? 0 : FieldSize(TopologySize(*nodes)));
   }
   size_t SizeOf(const Share& share) const { return FieldSize(share.id.size()) + size_; }
@@ -65,7 +66,7 @@ class OfDevice {
 }  // namespace
 
 Status MayFit(std::string_view resource, const DeviceList& devices, const Plan& plan) {
-  if (plan.policy.replicas == 1) return {};  // as many as there are devices
+  if (plan.policy.replicas == 1) return {};  // one share per device
   size_t shares = 0;
   size_t least = 0;
   const auto add = [&](size_t count, const std::string& id) {
@@ -90,7 +91,8 @@ Status MayFit(std::string_view resource, const DeviceList& devices, const Plan& 
 Result<ListBytes> SerializeList(const Offer& offer) {
   OfDevice common(offer);
   size_t bytes = 0;
-  size_t largest = 0;  // were all of them sick: a list must not cease to fit when it matters most
+  // The size with all devices unhealthy: a list that fits must still fit when devices fail.
+  size_t largest = 0;
   for (const Share& share : offer.shares) {
     common.Turn(share);
     const size_t size = common.SizeOf(share);

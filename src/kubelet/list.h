@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device list as it goes over the wire. Serialized once a generation, shared by every stream.
-// Pure; any thread.
+// The device list in kubelet's wire format. It is serialized once per generation, and all streams
+// share the bytes. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@
 
 namespace tessera::kubelet {
 
-// kubelet's gRPC client takes no larger message: it would end the stream and lose every device.
+// The largest message of kubelet's gRPC client, in bytes. A larger one would end the stream, and
+// kubelet would lose every device.
 inline constexpr size_t kMaxListBytes = size_t{4} * 1024 * 1024;
 
 // A serialized v1beta1.ListAndWatchResponse.
 using ListBytes = std::shared_ptr<const std::string>;
 
-// kListTooLarge where the shares that the plan makes of this resource's devices could not fit,
-// whatever else is said of them. To be asked before they are made: they may be hundreds of
-// millions.
+// kListTooLarge if the plan's shares cannot fit even without health and NUMA nodes. Called before
+// the shares are made, because there may be hundreds of millions.
 Status MayFit(std::string_view resource, const DeviceList& devices, const Plan& plan);
 
-// Every share of the offer, with health and NUMA nodes. kListTooLarge, naming how many shares would
-// fit, when it is larger than kubelet takes.
+// The list of all shares, with health and NUMA nodes. kListTooLarge if it exceeds kMaxListBytes;
+// the message says how many shares would fit.
 Result<ListBytes> SerializeList(const Offer& offer);
 
 }  // namespace tessera::kubelet

@@ -13,8 +13,8 @@ namespace tessera::kubelet {
 
 Result<std::unique_ptr<grpc::Server>> ServeUnix(grpc::ServerBuilder& builder,
                                                 const std::string& path) {
-  // gRPC says only in its own log why it cannot bind, and replaces a socket it finds: so the path
-  // is tried first, which gives the reason and refuses what stands there.
+  // gRPC reports the cause of a failed bind only in its own log, and replaces an existing socket.
+  // So this binds the path first, which gives the cause and refuses an existing file.
   {
     os::Fd probe = TRY(os::ListenUnix(path));
   }

@@ -12,14 +12,14 @@
 
 namespace tessera::kubelet {
 
-// Binds `path`, where nothing may be yet, and starts what `builder` holds. The listener is gRPC's
-// own, so connections are taken whatever our loop does at the moment. gRPC removes the path at its
-// end, so a path must not be used by two servers at a time.
+// Binds `path`, where no file may exist, and starts the server of `builder`. A busy loop does not
+// delay connections, because gRPC's own threads accept them. At the server's end gRPC removes the
+// path, so two servers must not use one path at a time.
 Result<std::unique_ptr<grpc::Server>> ServeUnix(grpc::ServerBuilder& builder,
                                                 const std::string& path);
 
-// Mode 0600 for the socket. Apart, for a server whose calls go to a queue cannot just be dropped
-// when this fails: see CallQueue::End.
+// Sets mode 0600 on the socket. It is a separate step, because a server with a queue cannot simply
+// be destroyed if this fails: see CallQueue::End.
 Status MakePrivate(const std::string& path);
 
 }  // namespace tessera::kubelet

@@ -12,18 +12,18 @@ namespace tessera::kubelet {
 namespace {
 
 constexpr Duration kFirstBackoff{100};
-constexpr Duration kFirstWait{1};  // a socket that is bound and not listened on yet will be soon
+constexpr Duration kFirstWait{1};  // a kubelet that has bound its socket will soon listen
 constexpr Duration kLastBackoff{1'000};
-// Nothing tells the end of what keeps us from making sockets, such as too few descriptors.
+// No event reports the end of a lack, such as of descriptors, so attempts continue at this pause.
 constexpr Duration kLastWait{500};
 constexpr Duration kConnectLimit{200};
-// From the end of our stream to kubelet's having done what it does then: up to 1.36 that hits
-// whoever has registered the resource meanwhile, also where kubelet hung up itself.
+// kubelet's time to handle the end of our stream. kubelet up to 1.36 then drops the resource, even
+// if it was registered again in between. That also happens if kubelet hung up itself.
 constexpr Duration kPeerNotices{20};
-// A stream that lived this long clears the back-off: the next loss is answered at once.
+// A stream that lived this long clears the back-off, so the next loss is retried at once.
 constexpr Duration kStableStream{2'000};
 
-// What it means for kubelet that its socket is not there, or nobody listens on it.
+// An absent socket, or one without a listener, means that kubelet is absent.
 Error Absent(Error error) {
   const bool nobody = error.reason == Reason::kNotFound || error.reason == Reason::kUnavailable;
   if (nobody) error.reason = Reason::kKubeletAbsent;
@@ -68,9 +68,10 @@ std::string Plugin::socket_path() const {
   return server_ == nullptr ? std::string() : server_->socket_path();
 }
 
-// A new endpoint from nothing: whatever there was is ended first. Kubelet up to 1.36 that sees the
-// end of an older stream after a newer registration hangs up on the newer one. Another kubelet does
-// not wait for it: with the former one frozen it may never come.
+// Makes a new endpoint after the former one has ended. This order avoids a race: if kubelet up to
+// 1.36 sees the older stream end after a newer registration, it hangs up on the newer one. A
+// restarted kubelet does not know the older stream, so there is no wait: a frozen former kubelet
+// may never end it.
 void Plugin::Begin() {
   Retire();
   if (retiring_ == 0 || !SameKubelet()) return Serve();
@@ -80,21 +81,21 @@ void Plugin::Begin() {
 
 void Plugin::Serve() {
   bool watcher = parameters_.path == RegistrationPath::kPluginWatcher;
-  if (watcher && list_ == nullptr) return;  // it takes a socket for a registration
+  if (watcher && list_ == nullptr) return;  // the watcher takes a socket for a registration
   const Directories& directories = parameters_.directories;
   if (!watcher) {
     const std::string path = directories.kubelet_socket();
     const os::FileInfo socket = os::Inspect(path).value_or(os::FileInfo{});
-    if (socket != kubelet_) {  // another kubelet: nothing of the old counts
+    if (socket != kubelet_) {  // a restarted kubelet: the former one's failures do not count
       backoff_ = Duration(0);
       failure_.reset();
       retiring_ = 0;
     }
     kubelet_ = socket;
-    // Existence proves nothing: a killed kubelet leaves its socket, a new one binds before it
+    // The file alone is no proof: a killed kubelet leaves its socket, and a new one binds before it
     // listens.
     auto there = os::ConnectUnix(path, kConnectLimit);
-    // Nor is it known which of two has answered while one takes the other's place.
+    // If a restart replaced the socket during the connect, it is unknown which kubelet answered.
     if (there && os::Inspect(path).value_or(os::FileInfo{}) != socket) {
       there = Fail(Reason::kUnavailable, "{} is being replaced", path);
     }
@@ -124,7 +125,8 @@ void Plugin::Serve() {
   Register();
 }
 
-// Tried again twice a second, with another name each time.
+// Attempts repeat twice a second, each under another socket name, so only event and reason are
+// compared.
 void Plugin::SayOnce(std::string_view event, const Error& error) {
   Error said{error.reason, std::string(event)};
   if (said_ == said) return;
@@ -149,19 +151,19 @@ void Plugin::OnRegistered(uint64_t epoch, Status status) {
   call_.reset();
   observer_.Registered(parameters_.resource, status);
   if (status) return EnterRegistered();
-  // It is tried again every second, for as long as kubelet does not change its mind.
+  // Attempts repeat every second until kubelet accepts, so each failure is logged once.
   if (failure_ != status.error()) {
     failure_ = status.error();
     log::Warn("registration failed", *failure_, {{"resource", parameters_.resource}});
   }
-  // The watcher's verdict leaves the socket in place: kubelet tries it again by itself.
+  // After the watcher's refusal the socket stays: kubelet tries it again by itself.
   if (parameters_.path == RegistrationPath::kPluginWatcher) return;
   Retire();
   Enter(PluginState::kBackoff);
   Retry(kFirstBackoff, kLastBackoff);
 }
 
-// kubelet may have opened its stream before its answer to Register arrived.
+// kubelet may open its stream before its answer to Register arrives.
 void Plugin::EnterRegistered() {
   log::Info("registered", {{"resource", parameters_.resource},
                            {"via", RegistrationPathName(parameters_.path)},
@@ -213,7 +215,7 @@ void Plugin::PollSockets() {
     return Begin();
   }
   if (parameters_.path == RegistrationPath::kPluginWatcher) return;
-  // Another kubelet: whatever is under way or timed was meant for the former.
+  // kubelet has restarted: calls and timers in progress belong to the former process.
   auto socket = os::Inspect(parameters_.directories.kubelet_socket());
   if (socket && *socket != kubelet_) {
     log::Info("kubelet was restarted", {{"resource", parameters_.resource}});
@@ -240,7 +242,7 @@ void Plugin::Retry(Duration first, Duration last) {
   backoff_ = std::clamp(backoff_ * 2, first, last);
 }
 
-// The endpoint's end may take a moment (calls under way), so it happens on a worker.
+// Ends the endpoint on a worker, because calls in progress may delay it.
 void Plugin::Retire() {
   timer_ = os::Loop::Handle();
   call_.reset();
@@ -253,7 +255,7 @@ void Plugin::Retire() {
   auto ended = mailbox_.Bind([of = kubelet_](Plugin& self) {
     if (of != self.kubelet_ || --self.retiring_ > 0 || !self.waiting_to_serve_) return;
     self.waiting_to_serve_ = false;
-    // Another kubelet has nothing to notice of the former one's stream.
+    // A restarted kubelet knows no former stream, so it needs no time to notice its end.
     const Duration wait = self.SameKubelet() ? kPeerNotices : Duration(0);
     self.timer_ = self.loop_.After(wait, [&self] { self.Serve(); });
   });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One resource's life with kubelet: serve, then register; notice every way in which kubelet can
-// lose us, and register again. The rules (facts of Kubernetes 1.28 to 1.37):
-//   - every registration has a socket of its own, under a name never used before;
-//   - never Register while a stream of ours is open: end it first;
+// The registration of one resource at kubelet: serves, registers, and registers again whenever
+// kubelet loses us. Owned by Offering. The rules (facts of Kubernetes 1.28 to 1.37):
+//   - every registration has its own socket, under a name never used before;
+//   - end an open stream before Register;
 //   - kubelet.sock replaced, our socket wiped, or the stream ended by the peer: register again;
 //   - Register accepted but no stream within `stream_timeout`: a new name, and again;
-//   - failures are repeated with back-off, on a fresh channel each time.
+//   - retry failures with back-off, each on a new channel.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@
 namespace tessera::kubelet {
 
 enum class PluginState : uint8_t {
-  kWaiting,      // kubelet is not there, or there is no list yet
-  kRegistering,  // Register under way, or kubelet's watcher has not come yet
+  kWaiting,      // kubelet is absent, or there is no list yet
+  kRegistering,  // Register is in progress, or kubelet's watcher has not called yet
   kRegistered,   // accepted; no stream yet
-  kStreaming,    // kubelet listens
-  kBackoff,      // something failed; the next attempt is timed
+  kStreaming,    // kubelet has a stream open
+  kBackoff,      // a failure; a timer starts the next attempt
 };
 std::string_view PluginStateName(PluginState state);
 
-// Told on the loop's thread.
+// Called on the loop's thread.
 class PluginObserver {
  public:
   virtual ~PluginObserver() = default;
@@ -57,31 +57,30 @@ class Plugin {
     Duration stream_timeout{10'000};
   };
 
-  // Everything given must outlive it; `workers` registers, and ends endpoints
-  // that are no longer used.
+  // All arguments outlive it. `workers` run Register calls and end former endpoints.
   Plugin(os::Loop& loop, os::Workers& workers, Parameters parameters,
          std::shared_ptr<PluginHandler> handler, PluginObserver& observer);
   // Ends the streams and removes the socket.
   ~Plugin();
 
-  // Serves, and reaches out for kubelet: once there is a list, that is one call.
+  // Opens the endpoint and connects to kubelet. It registers with the first list.
   void Open();
-  // The list from now on. The first one is what kubelet is told of us for.
+  // Sets the list. The first list starts the registration.
   void Publish(ListBytes list);
-  // Something may have changed in kubelet's directories: looks at kubelet.sock and at our socket.
+  // Called after a possible change in kubelet's directories: checks kubelet.sock and our socket.
   void PollSockets();
 
-  // Ends the stream and registers under a new name, because of something the stream does not show:
-  // at once the first time, with back-off until Confirm.
+  // Ends the stream and registers under a new name; `why` is a cause that the stream does not show.
+  // The first call acts at once, further ones back off until Confirm.
   void RegisterAgain(std::string_view why);
-  // kubelet was seen to know our devices.
+  // kubelet has listed our devices: resets the back-off.
   void Confirm() { backoff_ = Duration(0); }
-  // kubelet reads options only at registration, so others mean a new one.
+  // Changed options cause a new registration: kubelet reads them only then.
   void SetOptions(const PluginOptions& options);
 
   PluginState state() const { return state_; }
   RegistrationPath path() const { return parameters_.path; }
-  // Of the endpoint that is in use; empty while there is none.
+  // The current endpoint's socket; empty: there is none.
   std::string socket_path() const;
 
  private:
@@ -89,7 +88,7 @@ class Plugin {
   void Serve();
   void SayOnce(std::string_view event, const Error& error);
   void Register();
-  // After a pause that doubles with every failure in a row, from `first` to `last`.
+  // Begins again after a pause, which doubles with each successive failure from `first` to `last`.
   void Retry(Duration first, Duration last);
   void Retire();
   bool SameKubelet() const;
@@ -110,27 +109,26 @@ class Plugin {
   ListBytes list_;
   std::unique_ptr<PluginServer> server_;
   std::unique_ptr<RegisterCall> call_;
-  uint64_t epoch_ = 0;         // one an endpoint; events of former ones are ignored
-  os::FileInfo kubelet_;       // kubelet.sock as it was when we last tried to register
-  std::optional<Error> said_;  // why there is no endpoint, as the log last said: event and reason
+  uint64_t epoch_ = 0;         // one per endpoint; late events of former ones are ignored
+  os::FileInfo kubelet_;       // kubelet.sock at the last attempt to register
+  std::optional<Error> said_;  // the logged cause without an endpoint: event, reason
   Steady streaming_since_{};
-  int retiring_ = 0;  // former endpoints of this kubelet that still end their streams
+  int retiring_ = 0;  // former endpoints of this kubelet whose streams still end
   bool waiting_to_serve_ = false;
   Duration backoff_{0};
-  std::optional<Error> failure_;  // of the last attempts, once logged
+  std::optional<Error> failure_;  // the logged failure of the last attempts
   os::Loop::Handle timer_;        // retry or watchdog
   os::Mailbox<Plugin> mailbox_;
 };
 
-// Paths of the sockets of our naming in the directories, alive or not.
+// Paths in the directories with the name of a socket of ours, alive or stale.
 std::set<std::string> SocketsIn(const Directories& directories, const std::string& socket_prefix);
 
 struct Leftovers {
   int removed = 0;
-  int planted = 0;  // no sockets at all, left alone
+  int planted = 0;  // other file types under such names, left alone
 };
-// Removes sockets of earlier processes from the directories: those of our naming on which nobody
-// listens.
+// Removes sockets of earlier processes: sockets with such names on which no process listens.
 Leftovers RemoveStaleSockets(const Directories& directories, const std::string& socket_prefix);
 
 }  // namespace tessera::kubelet

@@ -20,7 +20,7 @@
 namespace tessera::kubelet {
 namespace {
 
-// GetPreferredAllocation names every free id: 60,000 of them exceed gRPC's default of 4 MiB.
+// GetPreferredAllocation names every free id, and 60,000 ids exceed gRPC's default of 4 MiB.
 constexpr int kMaxRequestBytes = 64 * 1024 * 1024;
 constexpr std::chrono::milliseconds kShutdownGrace{500};
 
@@ -28,7 +28,7 @@ std::vector<std::string> Strings(const google::protobuf::RepeatedPtrField<std::s
   return {field.begin(), field.end()};
 }
 
-// kubelet waits 30 s and then says only that it waited; we answer before, with the reason.
+// kubelet waits 30 s, and its timeout names no cause. So we answer earlier, with the cause.
 constexpr std::chrono::seconds kPreStartLimit{25};
 
 using Base = v1beta1::DevicePlugin;
@@ -37,8 +37,8 @@ using DevicePlugin = Base::WithAsyncMethod_GetDevicePluginOptions<
         Base::WithRawMethod_Allocate<Base::WithAsyncMethod_PreStartContainer<Base::Service>>>>>;
 using Watcher = pluginregistration::Registration::AsyncService;
 
-// PreStartContainer calls: each is answered once, by the handler, by the time limit or by
-// cancellation, whichever is first, so that a reset that hangs cannot hold up the server's end.
+// A PreStartContainer call. Handler, time limit and cancellation race to answer it, and the first
+// one wins. So a reset that hangs cannot block the server's end.
 class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
  public:
   explicit PreStartCall(CallQueue& queue) : queue_(queue) {}
@@ -49,7 +49,7 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
     void* gone = queue.Then([call](bool) { call->End(grpc::Status::CANCELLED); });
     call->context_.AsyncNotifyWhenDone(gone);
     void* arrived = queue.Then([&service, &queue, handler, call, gone](bool ok) {
-      // gRPC tells of the end of what has begun only.
+      // gRPC reports the end of a call only if the call has begun.
       if (!ok) return queue.Forget(gone);
       Serve(service, queue, handler);
       call->Begin(*handler);
@@ -60,7 +60,7 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
 
  private:
   void Begin(PluginHandler& handler) {
-    // From here on the queue waits for the answer, whichever thread gives it.
+    // This tag makes the queue's End wait for the answer, on whatever thread it comes.
     sent_ = queue_.Then([self = shared_from_this()](bool) {});
     void* late = queue_.Then([self = shared_from_this()](bool expired) {
       if (!expired) return;
@@ -68,7 +68,8 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
                                                             kPreStartLimit.count())}));
     });
     limit_.Set(&*queue_, std::chrono::system_clock::now() + kPreStartLimit, late);
-    // The answer does not keep the call: one that never comes must not keep the server.
+    // The handler gets a weak reference: an answer that never comes must not keep the call, and the
+    // server, alive.
     const std::weak_ptr<PreStartCall> weak = weak_from_this();
     const auto wanted = [weak] {
       const auto self = weak.lock();
@@ -96,14 +97,14 @@ class PreStartCall : public std::enable_shared_from_this<PreStartCall> {
   std::atomic<bool> ended_{false};
 };
 
-// The grants of one Allocate, container by container: the call is answered when all are known, and
-// fails with the first that is refused.
+// The grants of one Allocate call, one per container. The call is answered when all are known. It
+// fails with the error of the first refused container.
 class Grants {
  public:
   Grants(size_t containers, Answer<grpc::ByteBuffer> answer)
       : grants_(containers), left_(containers), answer_(std::move(answer)) {}
 
-  // Each once; any thread.
+  // Called once per container, on any thread. The last one answers the call.
   void Put(size_t container, Result<Grant> grant) {
     grants_[container] = std::move(grant);
     if (--left_ == 0) End();
@@ -175,14 +176,14 @@ void ServeDevicePlugin(DevicePlugin& service, CallQueue& queue, const PluginOpti
   });
 }
 
-// What kubelet's plugin watcher asks of a socket below plugins_registry.
+// The service that kubelet's plugin watcher calls on a socket below plugins_registry.
 void ServeWatcher(Watcher& service, CallQueue& queue, const std::string& resource,
                   const std::function<void(Status)>& notified) {
   Serve(service, queue, &Watcher::RequestGetInfo,
         [resource](const pluginregistration::InfoRequest&, pluginregistration::PluginInfo& info) {
           info.set_type("DevicePlugin");
           info.set_name(resource);
-          info.add_supported_versions("v1beta1");  // endpoint stays empty: this same socket
+          info.add_supported_versions("v1beta1");  // an empty endpoint means this socket
           return grpc::Status::OK;
         });
   Serve(service, queue, &Watcher::RequestNotifyRegistrationStatus,
@@ -210,7 +211,8 @@ struct PluginServer::Impl {
   os::FileInfo socket_file;
   std::shared_ptr<Streams> streams;
   bool closed = false;
-  // gRPC wants the last of these to end first.
+  // gRPC requires the server to end before its services and its queue, so the order of these
+  // members matters.
   std::unique_ptr<CallQueue> queue;
   DevicePlugin service;
   Watcher watcher;

@@ -173,7 +173,7 @@ TEST_F(PluginServerTest, AReaderThatHangsDoesNotHoldUpTheEnd) {
   ASSERT_TRUE(stream->Read(&list));
   for (int i = 0; i < 100; ++i) server_->Publish(ListOf(std::string(1'000'000, 'x')));
 
-  server_.reset();  // the reader would hold it up for good
+  server_.reset();  // the waiting reader would block the server's end for ever
 
   EXPECT_EQ(ended_by_us_, 1);
 }

@@ -20,7 +20,7 @@ namespace {
 
 using Endpoints = std::vector<std::string>;
 
-// Takes every registration; nothing else of kubelet's.
+// A kubelet that accepts every registration and does no more.
 class FakeKubelet : public v1beta1::Registration::Service {
  public:
   explicit FakeKubelet(const Directories& directories) {
@@ -55,7 +55,7 @@ class FakeKubelet : public v1beta1::Registration::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Answers Allocate when it is let.
+// Answers Allocate when the test allows it.
 class SlowHandler : public PluginHandler {
  public:
   void Allocate(const std::vector<std::string>&, std::function<void(Result<Grant>)> done) override {
@@ -97,9 +97,9 @@ class PluginTest : public testing::Test, public PluginObserver {
     plugin_->Open();
   }
   void Publish() { plugin_->Publish(std::make_shared<const std::string>()); }
-  // The loop runs until kubelet has said yes, or somebody has opened a stream.
-  // Ends a kubelet. Its socket stays aside: the next one's might get the very same inode, within
-  // the same tick of the file system's clock, and then nothing told them apart.
+  // Runs the loop until kubelet has accepted, or a stream is open. Ends a kubelet, but keeps its
+  // socket under another name. Otherwise the next socket could get the same inode and time stamp,
+  // and the two could not be distinguished.
   void End(std::unique_ptr<FakeKubelet> kubelet) const {
     const std::string socket = directories_.kubelet_socket();
     ASSERT_EQ(rename(socket.c_str(), (socket + ".former").c_str()), 0);

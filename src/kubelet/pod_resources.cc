@@ -20,7 +20,8 @@ std::vector<Holding> ToHoldings(const v1::ListPodResourcesResponse& response) {
   std::vector<Holding> holdings;
   for (const auto& pod : response.pod_resources()) {
     for (const auto& container : pod.containers()) {
-      // One entry a device and NUMA node: a device near to two nodes comes twice.
+      // kubelet sends one entry per device and NUMA node, so a device near to two nodes comes
+      // twice.
       std::map<std::string, std::set<std::string, NaturalLess>> ids;
       for (const auto& devices : container.devices()) {
         ids[devices.resource_name()].insert(devices.device_ids().begin(),
@@ -40,7 +41,7 @@ std::vector<Holding> ToHoldings(const v1::ListPodResourcesResponse& response) {
 }
 
 std::map<std::string, int> CountAllocatable(const v1::AllocatableResourcesResponse& response) {
-  // As above, a device may come twice. They may be 60,000: not copied.
+  // A device may come twice here too. Up to 60,000 ids: not copied.
   std::map<std::string, std::unordered_set<std::string_view>> ids;
   for (const auto& devices : response.devices()) {
     ids[devices.resource_name()].insert(devices.device_ids().begin(), devices.device_ids().end());

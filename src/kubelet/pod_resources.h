@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Client of kubelet's pod-resources API: who holds which devices. Every call is made on a worker
-// and makes a channel of its own, so a kubelet that restarted is reached again at once. kubelet
-// takes 100 calls a second, ten at once; the caller asks every few seconds and one at a time. Any
-// thread.
+// Client of kubelet's pod-resources API, which lists the devices of each container. Every call runs
+// on a worker with its own channel, so a restarted kubelet is reached at once. The limits of
+// kubelet are 100 calls a second and ten at a time. The caller makes one at a time, every few
+// seconds. Any thread.
 #pragma once
 
 #include <functional>
@@ -19,21 +19,23 @@
 
 namespace tessera::kubelet {
 
-// kubelet's own view of the devices, of both calls at one time.
+// kubelet's view of the devices, from both calls.
 struct PodResourcesView {
-  std::vector<Holding> holdings;  // one a container and resource, each id once
-  // Resource -> healthy ids, those that are held included; nothing when kubelet would not say.
+  std::vector<Holding> holdings;  // one per container and resource, each id once
+  // Resource -> number of healthy ids, including held ones; nothing if GetAllocatableResources
+  // failed.
   std::optional<std::map<std::string, int>> allocatable;
 };
 
-// List alone, waited for: by a worker. kPodResourcesUnavailable when it fails.
+// Calls List and waits for the answer, so it belongs on a worker. kPodResourcesUnavailable if it
+// fails.
 Result<std::vector<Holding>> ListHoldings(const std::string& socket_path, Duration timeout);
 
 // Cancels the call when destroyed.
 class PodResourcesCall {
  public:
-  // List, then GetAllocatableResources. `done` is called once, on the worker:
-  // kPodResourcesUnavailable when List fails. `timeout` is for each of them.
+  // Calls List, then GetAllocatableResources, each with this timeout. Calls `done` once, on the
+  // worker; kPodResourcesUnavailable if List fails.
   static std::unique_ptr<PodResourcesCall> Ask(os::Workers& workers, std::string socket_path,
                                                Duration timeout,
                                                std::function<void(Result<PodResourcesView>)> done);
@@ -42,7 +44,7 @@ class PodResourcesCall {
  private:
   struct State;
   explicit PodResourcesCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  const std::shared_ptr<State> state_;  // the worker's as well
+  const std::shared_ptr<State> state_;  // shared with the worker
 };
 
 }  // namespace tessera::kubelet

@@ -12,7 +12,8 @@
 namespace tessera::kubelet {
 
 struct RegisterCall::State {
-  // Made by the first worker that wants it; any other waits for that.
+  // The connecting worker and the sending worker race for the channel. The first one makes it while
+  // the other waits.
   std::shared_ptr<grpc::Channel> Channel() {
     std::call_once(once, [this] { channel = FreshChannel(kubelet_socket); });
     return channel;
@@ -27,7 +28,7 @@ struct RegisterCall::State {
 
 RegisterCall::RegisterCall(os::Workers& workers, const std::string& kubelet_socket)
     : workers_(workers), state_(new State{kubelet_socket}) {
-  workers_.Run([state = state_] { (void)state->Channel()->GetState(true); });  // it connects
+  workers_.Run([state = state_] { (void)state->Channel()->GetState(true); });  // starts to connect
 }
 
 void RegisterCall::Send(const RegisterParameters& parameters, std::function<void(Status)> done) {

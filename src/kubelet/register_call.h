@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One Register call to kubelet, on a worker. Every call makes a channel of its own: a kept one
-// would sit in back-off for up to two minutes after kubelet was gone. One thread.
+// One Register call to kubelet, on a worker. Every call makes its own channel: a kept one would
+// stay in back-off for up to two minutes after kubelet was gone. Owned by Plugin. One thread.
 #pragma once
 
 #include <functional>
@@ -24,17 +24,18 @@ struct RegisterParameters {
 // Cancels the call when destroyed.
 class RegisterCall {
  public:
-  // Begins to connect to kubelet.sock, which takes longer than the call. `workers` outlive this.
+  // Starts to connect to kubelet.sock, because that takes longer than the call. `workers` outlive
+  // this.
   RegisterCall(os::Workers& workers, const std::string& kubelet_socket);
   ~RegisterCall();
 
-  // Once. `done` is called once, on the worker, also after a cancellation.
+  // Called once. `done` is called once, on the worker, even after a cancellation.
   void Send(const RegisterParameters& parameters, std::function<void(Status)> done);
 
  private:
   struct State;
   os::Workers& workers_;
-  const std::shared_ptr<State> state_;  // the worker's as well
+  const std::shared_ptr<State> state_;  // shared with the worker
 };
 
 }  // namespace tessera::kubelet

@@ -21,7 +21,7 @@ std::optional<std::string> DetectRoot(const os::Root& prefix) {
 }
 
 RegistrationPath PreferredPath(const Directories& directories) {
-  // A container may have only the first of the two mounted.
+  // Our container may have only device-plugins mounted.
   if (!os::Exists(directories.registry())) return RegistrationPath::kKubeletSocket;
   const bool deprecated = os::Exists(directories.device_plugins() + "/DEPRECATION");
   return os::Exists(directories.device_plugins()) && !deprecated ? RegistrationPath::kKubeletSocket

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet's directory on this node, and what it offers.
+// kubelet's directory on this node, and its registration paths. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tessera::kubelet {
 
-// How a plugin gets known to kubelet.
+// How a plugin registers at kubelet.
 enum class RegistrationPath : uint8_t {
   kKubeletSocket,  // Register on device-plugins/kubelet.sock
   kPluginWatcher,  // a socket below plugins_registry, which kubelet watches
@@ -27,16 +27,16 @@ struct Directories {
   std::string pod_resources_socket() const { return pod_resources() + "/kubelet.sock"; }
 };
 
-// Whether kubelet lives here: there is a device-plugins or a plugins_registry.
+// True if kubelet uses this root: device-plugins or plugins_registry exists.
 bool HasComeTo(const Directories& directories);
 
-// The first of the usual directories in which kubelet lives: /var/lib/kubelet, then those of
-// MicroK8s and k0s. Nothing when it lives in none yet.
+// The first usual root that kubelet uses: /var/lib/kubelet, then those of MicroK8s and k0s. Nothing
+// if it uses none yet.
 std::optional<std::string> DetectRoot(const os::Root& prefix);
 
-// What `auto` means on this root: the kubelet socket wherever device-plugins is, unless a file
-// DEPRECATION in it tells plugins to stay away and there is a plugins_registry to go to; the plugin
-// watcher otherwise.
+// The meaning of `auto` on this root. It is the kubelet socket if device-plugins exists, and the
+// plugin watcher otherwise. A file DEPRECATION in device-plugins also selects the watcher, if
+// plugins_registry exists.
 RegistrationPath PreferredPath(const Directories& directories);
 
 }  // namespace tessera::kubelet

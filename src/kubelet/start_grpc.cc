@@ -32,16 +32,16 @@ void TakeLog() {
 }  // namespace
 
 void StartGrpc() {
-  // Not ended: what the last server or channel of the process leaves behind would be made again for
-  // the next one. "Used", or nothing would point to the server and it would look like a leak.
+  // gRPC is never shut down: otherwise each first server or channel would start it again. "used"
+  // keeps the pointer, so that leak checkers still find the server.
   [[gnu::used]] static grpc_server* const kept = [] {
     TakeLog();
-    // Debian builds Abseil's mutexes so that each of gRPC's takes part in a search for deadlocks,
-    // under one lock for all threads: a twentieth of a server's time.
+    // Debian builds Abseil's mutexes with deadlock detection, under one lock for all threads. It
+    // takes a twentieth of a server's time.
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     grpc_init();
-    // Its engine ends with the last server or channel all the same, and without descriptors for
-    // another one gRPC ends the process. A server that is never started keeps it.
+    // gRPC's engine ends with the last server or channel, and gRPC aborts if there are no
+    // descriptors for another engine. A server that is never started keeps the engine alive.
     return grpc_server_create(nullptr, nullptr);
   }();
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// gRPC for the life of the process. Its own log, and protobuf's, become lines of ours: by
-// themselves they write to standard error and wait until somebody reads there, their threads with
-// them.
+// Starts gRPC for the life of the process. The logs of gRPC and protobuf become lines of our log.
+// By default they write to standard error, where a full pipe would block their threads.
 #pragma once
 
 namespace tessera::kubelet {
 
-// Called before every channel and server is made; takes a moment the first time. Any thread.
+// Called before each channel or server is made. The first call takes a moment. Any thread.
 void StartGrpc();
 
 }  // namespace tessera::kubelet

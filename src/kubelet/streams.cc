@@ -8,7 +8,7 @@
 namespace tessera::kubelet {
 namespace {
 
-// The bytes themselves, which many devices have half a megabyte of and more.
+// Shares the bytes without a copy: with many devices they exceed half a megabyte.
 grpc::Slice Shared(ListBytes list) {
   auto* held = new ListBytes(std::move(list));
   return {const_cast<char*>((*held)->data()), (*held)->size(),
@@ -17,25 +17,27 @@ grpc::Slice Shared(ListBytes list) {
 
 }  // namespace
 
-// One stream. At most one write is in flight; gRPC calls are made outside the lock.
+// One stream, with at most one write in flight. Publish, End and gRPC's events race to call
+// Proceed. The lock lets only one of them start the next operation; the gRPC call itself is made
+// outside the lock.
 class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
  public:
   Stream(std::shared_ptr<Streams> owner, CallQueue& queue)
       : owner_(std::move(owner)), queue_(queue) {}
 
-  // Once; `opened` follows when kubelet has called, and does not where the server ends before.
+  // Called once. Calls `opened` when kubelet has called, unless the server ends before.
   void Await(const Ask& ask, std::function<void()> opened) {
     void* gone = queue_.Then([self = shared_from_this()](bool) { self->Gone(); });
     context_.AsyncNotifyWhenDone(gone);
     ask(context_, request_, writer_,
         queue_.Then([self = shared_from_this(), gone, opened = std::move(opened)](bool ok) {
-          // gRPC tells of the end of what has begun only.
+          // gRPC reports the end of a stream only if the stream has begun.
           if (!ok) return self->queue_.Forget(gone);
           opened();
         }));
   }
 
-  // Does what there is to do: sends a newer list or finishes.
+  // Sends a newer list or finishes, if either is due.
   void Proceed() {
     MutexLock lock(owner_->mutex_);
     if (busy_ || finished_) return;
@@ -67,7 +69,7 @@ class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
     Proceed();
   }
 
-  // The peer hung up, or has read the end that we sent.
+  // kubelet hung up, or has read our end of the stream.
   void Gone() {
     {
       const MutexLock lock(owner_->mutex_);
@@ -91,8 +93,8 @@ class Streams::Stream : public std::enable_shared_from_this<Streams::Stream> {
   grpc::ServerContext context_;
   grpc::ByteBuffer request_;
   grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
-  grpc::ByteBuffer buffer_;  // touched only while no write is in flight
-  uint64_t sent_ = 0;        // this and below: under owner_->mutex_
+  grpc::ByteBuffer buffer_;  // used only while no write is in flight
+  uint64_t sent_ = 0;        // this and the rest: under owner_->mutex_
   bool busy_ = false;
   bool cancelled_ = false;
   bool finished_ = false;

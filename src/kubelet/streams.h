@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The open ListAndWatch streams of one endpoint: every one gets the newest list at once and again
-// whenever there is a newer one. gRPC's types appear here: include it only in this folder's .cc
-// files.
+// The open ListAndWatch streams of one endpoint. Each gets the newest list at once, and every newer
+// one. gRPC's types appear here: include it only in this folder's .cc files.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -17,19 +16,19 @@
 
 namespace tessera::kubelet {
 
-// Any thread. Held by every stream, so it lives until the last one has ended.
+// Any thread. Every stream holds a reference, so it lives until the last stream has ended.
 class Streams : public std::enable_shared_from_this<Streams> {
  public:
-  // `list` may be null: streams get nothing until there is one.
+  // `list` may be null: streams then wait for Publish.
   Streams(ListBytes list, PluginServerEvents events);
 
-  // Asks gRPC for the next ListAndWatch call, with the tag for when it has come.
+  // Asks gRPC for the next ListAndWatch call; `tag` returns when it has come.
   using Ask = std::function<void(grpc::ServerContext& context, grpc::ByteBuffer& request,
                                  grpc::ServerAsyncWriter<grpc::ByteBuffer>& writer, void* tag)>;
   // Opens a stream for every call that comes.
   void Serve(CallQueue& queue, const Ask& ask);
   void Publish(ListBytes list);
-  // Ends every stream with OK, now or as soon as its write is done; new ones end at once.
+  // Ends every stream with OK, at once or after its current write. New streams end at once.
   void End();
   int count() const;
 
@@ -41,9 +40,9 @@ class Streams : public std::enable_shared_from_this<Streams> {
   mutable Mutex mutex_;  // guards all below and the streams' own fields
   grpc::Slice list_
       TESSERA_GUARDED_BY(mutex_);  // reference-counted: streams send it without a copy
-  uint64_t generation_ TESSERA_GUARDED_BY(mutex_) = 0;  // of the list; zero: there is none yet
+  uint64_t generation_ TESSERA_GUARDED_BY(mutex_) = 0;  // of the list; 0: none yet
   bool ending_ TESSERA_GUARDED_BY(mutex_) = false;
-  // Each is removed by its own Ended; whoever calls Proceed holds a reference meanwhile.
+  // Stream::Ended removes a stream. The caller of Proceed holds a reference during the call.
   std::set<std::shared_ptr<Stream>> open_ TESSERA_GUARDED_BY(mutex_);
 };
 

@@ -35,8 +35,8 @@ grpc::StatusCode CodeOf(Reason reason) {
   }
 }
 
-// gRPC's account of a connection that failed ends with the system's: "failed to connect to all
-// addresses; last error: UNKNOWN: unix:/run/a.sock: Connection refused".
+// The system's error at the end of gRPC's text: "failed to connect to all addresses; last error:
+// UNKNOWN: unix:/run/a.sock: Connection refused".
 std::string SystemWords(const std::string& message) {
   const size_t colon = message.rfind(": ");
   return colon == std::string::npos ? message : message.substr(colon + 2);
@@ -45,7 +45,7 @@ std::string SystemWords(const std::string& message) {
 size_t SizeOf(std::string_view a, std::string_view b) {
   return FieldSize(a.size()) + FieldSize(b.size());
 }
-// An entry of a map of texts is a message with two fields.
+// A map entry is a message with two fields.
 size_t SizeOf(const std::pair<const std::string, std::string>& entry) {
   return SizeOf(entry.first, entry.second);
 }
@@ -116,7 +116,7 @@ std::optional<std::vector<std::vector<std::string>>> ReadAllocateRequest(
       !request.DumpToSingleSlice(&bytes).ok()) {
     return {};
   }
-  // Its messages live on the stack, as long as they are few.
+  // The arena keeps small requests on the stack.
   alignas(8) char buffer[1024];
   google::protobuf::Arena arena(buffer, sizeof buffer);
   auto* message = google::protobuf::Arena::CreateMessage<v1beta1::AllocateRequest>(&arena);

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// What a grant and the holding that it became have in common.
+// The common key of a grant and the holding that confirms it.
 using Granted = std::pair<std::string, std::vector<std::string>>;
 
 }  // namespace
@@ -54,7 +54,8 @@ void GrantInbox::PutLocked(PendingGrant granted) {
 }
 
 void GrantInbox::SetExclusive(std::span<const Exclusive> devices) {
-  // Made, and the former one destroyed, while Allocate need not wait.
+  // The tables are built, and the former ones destroyed, outside the lock, so Allocate does not
+  // wait for that.
   TakesByDevice takes;
   TakenBy taken;
   for (const Exclusive& each : devices) {
@@ -66,7 +67,8 @@ void GrantInbox::SetExclusive(std::span<const Exclusive> devices) {
   takes_.swap(takes);
   taken_.swap(taken);
   if (takes_.empty()) return;
-  // Granted before the table was there.
+  // Allocate may have granted devices before the table existed, or after the caller read the
+  // ledger. The hardware of these grants is taken too.
   for (const auto& [device, all] : takes_) {
     if (!IsInUse(device)) continue;
     for (const std::string& hardware : all) taken_.try_emplace(hardware, device);

@@ -204,7 +204,7 @@ const Exclusive kPart = Taking({kOther, "0-b"}, {"b"});
 const PutResult kExcludes{.rival = std::nullopt, .excludes = true};
 const PutResult kPlain{};
 
-// A whole device and a part of it, neither of which anybody has.
+// A whole device and a part of it, neither of them granted.
 class GrantInboxRivalsTest : public testing::Test {
  protected:
   GrantInboxRivalsTest() { Set({kWhole, kPart}); }

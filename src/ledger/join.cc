@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// What both of kubelet's views tell of a holding.
+// The fields of a holding that both of kubelet's views have.
 using Common = std::tuple<std::string, std::string, std::vector<std::string>>;
 
 Common CommonOf(const Holding& holding) {

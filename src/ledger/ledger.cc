@@ -23,7 +23,7 @@ bool Less(const Holding& a, const Holding& b) {
   return names(a) < names(b);
 }
 
-// Whether two words for one thing agree, as far as both were told.
+// True if both texts are equal, or one is unknown.
 bool Agree(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() || a == b;
 }
@@ -33,21 +33,21 @@ bool SameHolding(const Holding& a, const Holding& b) {
          Agree(a.pod_uid, b.pod_uid);
 }
 
-// Holdings by what is always told of them: resource, container and ids.
+// The fields that every holding has: resource, container and ids.
 using Content = std::tuple<std::string, std::string, std::vector<std::string>>;
 
 Content ContentOf(const Holding& holding) {
   return {holding.resource, holding.container, holding.share_ids};
 }
 
-// What a view of kubelet's left out this time is kept from the last.
+// Fields that kubelet's view lacks this time keep their last value.
 void Complete(Holding& holding, const Holding& known) {
   if (holding.pod_namespace.empty()) holding.pod_namespace = known.pod_namespace;
   if (holding.pod.empty()) holding.pod = known.pod;
   if (holding.pod_uid.empty()) holding.pod_uid = known.pod_uid;
 }
 
-// Completes `after` from `before`; what is in only one of them has appeared or ended.
+// Completes `after` from `before`. Holdings in only one of them have appeared or ended.
 void Compare(std::vector<Holding> before, std::vector<Holding>& after, LedgerChange& change) {
   std::multimap<Content, Holding> known;
   for (Holding& holding : before) known.emplace(ContentOf(holding), std::move(holding));
@@ -102,8 +102,8 @@ Ledger::Devices Ledger::DevicesIn(const std::vector<Holding>& holdings) {
 }
 
 void Ledger::DropEnded(std::vector<Holding>& holdings) {
-  std::set<std::string> listed;   // by pod-resources
-  std::set<std::string> present;  // in either
+  std::set<std::string> listed;   // in the pod-resources API's answer
+  std::set<std::string> present;  // in either view
   for (const Holding& holding : holdings) {
     if (!holding.pod.empty()) listed.insert(holding.pod_uid);
     present.insert(holding.pod_uid);
@@ -119,8 +119,8 @@ void Ledger::DropEnded(std::vector<Holding>& holdings) {
   });
 }
 
-// Takes the pending grants that were confirmed or have waited too long off the list, and finds the
-// holdings that none of them explains.
+// Removes pending grants that are confirmed or too old, and finds holdings that no pending grant
+// explains.
 void Ledger::Settle(Steady now, LedgerChange& change) {
   const Steady limit = now - pending_limit_;
   change.unexpected = inbox_->Confirm(change.appeared);

@@ -323,7 +323,7 @@ TEST(LedgerTest, APodThatIsNoLongerListedHasEndedThoughItsCheckpointEntryStays) 
   ledger.Reconcile({stale, init}, kResources, Steady());
   EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
 
-  // And stays ended, for as long as the entry does.
+  // It stays ended as long as the entry exists.
   ledger.Reconcile({stale, init}, kResources, Steady());
   EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
 }

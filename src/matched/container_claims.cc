@@ -8,8 +8,9 @@
 namespace tessera {
 namespace {
 
-// Of a pod that runs all containers are admitted. A mirror pod that is being deleted is nobody's: a
-// static pod's comes back under another UID, and one that somebody has made up may stay for ever.
+// True if kubelet may still ask for a container of the pod. All containers of a running pod are
+// admitted. A mirror pod in deletion does not count: kubelet mirrors the static pod again under
+// another UID, and a forged mirror may stay for ever.
 bool MayBeAdmitted(const kube::Pod& pod) {
   const bool orphan = pod.deleting && !pod.mirrored.empty();
   return pod.phase != kube::Pod::Phase::kRunning && !pod.HasEnded() && !orphan;

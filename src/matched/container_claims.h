@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container kubelet asks for, where that has to be known when it asks (pod_match.h): each
-// container of a pod is claimed by one answer. Nothing else of the agent needs it; it goes with the
-// runtimes that read no CDI. Any thread.
+// Claims of containers that kubelet asks for, on runtimes without CDI (pod_match.h). One answer to
+// kubelet claims each container of a pod. Only matched grants use it. Any thread.
 #pragma once
 
 #include <functional>
@@ -23,25 +22,24 @@ namespace tessera {
 
 class ContainerClaims {
  public:
-  // Containers that kubelet was answered for: by the UIDs of their pods, and their names.
+  // Claimed containers: the UID of the pod, and the container's name.
   using Answered = std::set<std::pair<std::string, std::string>>;
   using Match = std::function<Result<FractionMatch>(std::span<const PodPtr>, const Answered&)>;
 
-  // Both outlive it; `events` are told of each claim.
+  // Both outlive it. `events` gets each claim.
   ContainerClaims(const PodCache& pods, const BindEvents& events) : pods_(pods), events_(events) {}
 
-  // Asks `match` which container of the pods that neither run nor have ended is being answered for,
-  // and counts it as answered. While that comes to kNotMatched and there is an API server that may
-  // tell of more, it is asked anew with every change, for so long: the watch may come after
-  // kubelet. Blocks meanwhile.
+  // Asks `match` for the container, among pods that neither run nor have ended, and claims it. The
+  // pod watch may be later than kubelet. So after kNotMatched it blocks up to `within`, and asks
+  // `match` again at every change of the pods. It does not wait without an API server.
   Result<FractionMatch> Claim(const std::string& resource, const Match& match, Duration within);
-  // The pod has gone.
+  // The pod has gone: drops its claims.
   void Forget(const std::string& pod_uid);
-  // All that kubelet's checkpoint has, by resource.
+  // All containers in kubelet's checkpoint, by resource.
   void SetHeld(std::map<std::string, Answered> held);
-  // The resources whose containers are claimed.
+  // The resources whose containers need a claim.
   void SetClaimed(std::set<std::string> resources);
-  // Whether a container of the pod is still to be claimed.
+  // True if a container of the pod has no claim yet.
   bool AwaitsClaim(const kube::Pod& pod) const;
 
  private:
@@ -53,9 +51,9 @@ class ContainerClaims {
   const BindEvents& events_;
   mutable Mutex mutex_;
   std::map<std::string, Answered> held_
-      TESSERA_GUARDED_BY(mutex_);  // by resource, as kubelet has written it
+      TESSERA_GUARDED_BY(mutex_);  // by resource, from kubelet's checkpoint
   std::map<std::string, Answered> claimed_
-      TESSERA_GUARDED_BY(mutex_);  // likewise, in this process; of pods that are there
+      TESSERA_GUARDED_BY(mutex_);  // by resource, of this process; existing pods only
   std::set<std::string> resources_ TESSERA_GUARDED_BY(mutex_);
 };
 

@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-// The pods and who is answered, as a matcher sees them.
+// A matcher that records its arguments and takes the first pod.
 ContainerClaims::Match First(std::string* seen) {
   return [seen](std::span<const PodPtr> pods,
                 const ContainerClaims::Answered& answered) -> Result<FractionMatch> {

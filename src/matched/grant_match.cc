@@ -21,8 +21,8 @@ std::string Said(const Grant& answer, const char* key) {
   return found == answer.annotations.end() ? "" : found->second;
 }
 
-// The library that the answer has loaded is the configured one, and Tessera's own, and the answer
-// has the place for its limits file.
+// True if the answer loads the configured library, that library is Tessera's own, and the answer
+// mounts the directory of its limits file.
 bool GoesByLimitsFile(const Grant& answer, const FractionRules& fractions,
                       const BindingRecord& record) {
   const std::string_view limits = limiter::kLimitsPath;
@@ -41,7 +41,7 @@ std::set<std::string> DevicesOf(const std::vector<Fraction>& parts) {
   return devices;
 }
 
-// Which GPUs the runtime gives it stands in the answer.
+// The runtime gives the container the answer's GPUs, so these must be the record's.
 bool IsOfSameDevices(const std::string& said, const std::vector<Fraction>& parts) {
   const auto read = ReadParts(said);
   return read && DevicesOf(*read) == DevicesOf(parts);

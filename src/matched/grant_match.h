@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a grant that was matched to a container when kubelet asked (pod_match.h) is that
-// container's. kubelet keeps what it was answered: a match that proves wrong cannot be mended.
-// Pure; any thread.
+// Checks a matched grant (pod_match.h) when its container is about to be made. A wrong match can
+// only be refused, because kubelet keeps the answer to Allocate. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -14,12 +13,11 @@
 
 namespace tessera {
 
-// kWrongMatch where it was matched to another container than the one that kubelet's checkpoint
-// names.
+// kWrongMatch if kubelet's checkpoint names another container than the match.
 Status CheckOwner(const HeldGrant& held);
-// kWrongMatch where it says something else than what the container is to have. Sizes alone may be
-// others where Tessera's own library holds the container to them: it goes by the limits file, which
-// is written by the record.
+// kWrongMatch if the answer to Allocate differs from the binding record. Sizes alone may differ if
+// Tessera's own library enforces them: it reads the limits file, which the agent writes from the
+// record.
 Status CheckMatch(const Grant& answer, const Offer& offer, const FractionRules& fractions,
                   const BindingRecord& record);
 

@@ -12,7 +12,7 @@ Grant MatchedTo(const std::string& pod, const std::string& container) {
   return grant;
 }
 
-// Empty: it is that container's.
+// The refusal's text; empty: the owner matches.
 std::string Owner(const Grant& answer) {
   const HeldGrant held{.pod_uid = "uid-1",
                        .container = "app",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grants on runtimes that read no CDI, where nothing can be said to a container after Allocate: the
-// agent must know whose it is when kubelet asks, and refuses a match that proves wrong. All that
-// the rest of the agent sees of that is this header; without it such runtimes have no virtual GPUs
-// that are as large as pods ask for (docs/decisions/023). Any thread.
+// Matched grants, for runtimes without CDI. The agent cannot change such a grant after Allocate, so
+// it must find the container when kubelet asks. It refuses a match that proves wrong. This header
+// is the whole interface for the rest of the agent. Without it these runtimes have no virtual GPUs
+// of the sizes that pods ask for (docs/decisions/023). Any thread.
 #pragma once
 
 #include <span>
@@ -20,8 +20,8 @@ namespace tessera {
 class MatchedGrants : public ContainerClaims {
  public:
   using ContainerClaims::ContainerClaims;
-  // Which container kubelet asks for with these ids, and what that one is to get. As
-  // ContainerClaims::Claim, by MatchPod.
+  // Finds the container for which kubelet asks for these ids, and the fractions that it gets. This
+  // is ContainerClaims::Claim with MatchPod.
   Result<FractionMatch> ClaimFor(const Offer& offer, const FractionRules& fractions,
                                  std::span<const std::string> ids, Duration within);
 };

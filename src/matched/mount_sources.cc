@@ -14,12 +14,13 @@ namespace {
 
 using Type = os::FileInfo::Type;
 
-// By where they are in containers: the limiting library's files and its licence's.
+// Files, by their path in containers: the limiting library's, and its licence's.
 constexpr std::array<std::string_view, 5> kFiles = {"/etc/ld.so.preload", "/tmp/license",
                                                     "/usr/bin/vgpuvalidator", limiter::kLimitsPath,
                                                     limiter::kNoLimitsPath};
 constexpr std::string_view kLibraryName = "/libvgpu.so";
-constexpr std::string_view kNull = "/dev/null";  // in place of a device, for the runtime to see
+// Mounted in place of a device; the runtime must see it.
+constexpr std::string_view kNull = "/dev/null";
 
 struct Kind {
   Type type;
@@ -39,11 +40,12 @@ Status CheckMountSources(const os::Root& root, const Grant& answer) {
   for (const Mount& mount : answer.mounts) {
     const Kind wanted = MountKindOf(mount);
     const bool former = mount.container_path == hami::kLockDirectory;
-    // Of an answer of before, at a path where others may put a link.
+    // Former agents mounted a lock directory at a path where other users can put a link. So its
+    // link is not followed.
     const auto source = former ? os::Inspect(root.Path(mount.host_path))
                                : os::InspectTarget(root.Path(mount.host_path));
     if (source && source->type == wanted.type) continue;
-    // Of an answer of before, that all containers shared: each may do with an empty one.
+    // All containers shared that directory, and an empty one serves as well.
     if (!source && former) continue;
     return Fail(Reason::kBadMount, "{} is to be mounted at {}, and is {} {}", mount.host_path,
                 mount.container_path, source ? "not a" : "not there: no", wanted.name);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what kubelet keeps of a grant can be mounted as it was meant: where the source of a mount
-// is missing, container runtimes make an empty directory in its place, and start the container. Any
-// thread; waits for disks.
+// Checks the mounts of a grant that kubelet has kept. If a mount's source is missing, container
+// runtimes make an empty directory there, and start the container. Any thread; waits for disks.
 #pragma once
 
 #include "base/result.h"
@@ -10,7 +9,7 @@
 
 namespace tessera {
 
-// kBadMount with the first mount of virtual GPUs whose source is not of the right kind.
+// kBadMount with the first mount whose source is missing or of the wrong file type.
 Status CheckMountSources(const os::Root& root, const Grant& answer);
 
 }  // namespace tessera

@@ -13,7 +13,7 @@ class MountSourcesTest : public testing::Test {
     EXPECT_TRUE(os::ReplaceFile(directory_ + "/f", "a file", 0644));
   }
   ~MountSourcesTest() override { (void)os::RemoveTree(directory_); }
-  // Empty: it can be mounted there.
+  // The refusal's text; empty: it can be mounted.
   std::string Trouble(const std::string& source, const std::string& place) const {
     Grant grant;
     grant.mounts = {{.host_path = source, .container_path = place}};
@@ -44,7 +44,7 @@ TEST_F(MountSourcesTest, WhatContainersWriteInAreDirectories) {
   }
 }
 
-// Agents of before had one for all containers, and kubelet keeps what they answered.
+// Former agents had one directory for all containers, and kubelet keeps their answers.
 TEST_F(MountSourcesTest, ALockThatIsGoneIsAnEmptyDirectoryThen) {
   EXPECT_EQ(Trouble("/gone", "/tmp/vgpulock"), "");
   EXPECT_EQ(Trouble("/gone", "/usr/local/vgpu"),

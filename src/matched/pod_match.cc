@@ -14,20 +14,21 @@
 namespace tessera {
 namespace {
 
-// A container that may be meant.
+// A container for which kubelet may be asking.
 struct Candidate {
   PodPtr pod;
   std::string container;
 };
 
-// The next one of the pod that kubelet asks for; nothing where that has another number of devices.
+// The pod's next container for kubelet to ask for; nothing if it asks for another number of
+// devices.
 std::optional<std::string> NextOf(const kube::Pod& pod, const RequestRules& rules,
                                   const ContainerClaims::Answered& answered, size_t count) {
   for (const kube::Container& container : pod.containers) {
     const auto request = Resolve(container, rules);
     if (request && !*request) continue;
     if (answered.contains({pod.KubeletUid(), container.name})) continue;
-    // What it asks for cannot be read: kubelet may read it all the same.
+    // A request that we cannot read fits any number, because kubelet may read it.
     const bool fits = !request || static_cast<size_t>((*request)->count) == count;
     return fits ? std::optional(container.name) : std::nullopt;
   }
@@ -70,7 +71,7 @@ Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
       fit ? FitPlacement(*pod, rules, capacities, shares)
           : hami::ReadPlacement(*pod, *fractions.requests->vendor, rules, capacities);
   if (!placement) {
-    // It may be told on another pod, that the watch has not told of yet.
+    // The message may reach another pod, which the watch has not reported yet, so it names none.
     return Fail(placement.error().reason,
                 "{}: without CDI this is taken to be for the only pod that waits for {} GPUs: {}",
                 offer.resource, ids.size(), placement.error().message);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container kubelet asks for, where that has to be known when it asks: on a runtime without
-// CDI, to which nothing can be said later. kubelet does not say whose ids it names. It asks for the
-// containers of a pod one after the other, init containers and sidecars first: of each pod only the
-// next one can be meant. HAMi's lock of the node lets one pod come at a time. Where several
-// containers may be meant the answer is a refusal, for a grant cannot be taken back. The match is
-// checked when the container is about to be made. Pure; any thread.
+// Finds the container of an Allocate call, on a runtime without CDI. kubelet does not name the
+// container of the ids. It asks for a pod's containers one after the other, init containers and
+// sidecars first. So each pod has only one candidate: its next container. HAMi's node lock admits
+// one pod at a time.
+//
+// Several candidates mean a refusal, because a grant cannot be taken back. The match is checked
+// again when the container is about to be made. Pure; any thread.
 #pragma once
 
 #include <set>
@@ -21,8 +22,8 @@
 
 namespace tessera {
 
-// Among those pods, without the containers that were answered already. kNotMatched where none may
-// be meant, or several; else as ReadPlacement and FitPlacement for the one that is.
+// Searches these pods, without the claimed containers. kNotMatched if there is no candidate, or
+// several. Other errors are those of ReadPlacement and FitPlacement for the candidate.
 Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
                                const ContainerClaims::Answered& answered, const Offer& offer,
                                const FractionRules& fractions, std::span<const std::string> ids);

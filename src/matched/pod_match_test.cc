@@ -13,7 +13,7 @@ using Kind = kube::Container::Kind;
 
 class PodMatchTest : public GrantRequestsTest {
  protected:
-  // Of the pods that are known; "POD CONTAINER PARTS", or why there is none.
+  // The match among the known pods as "POD CONTAINER PARTS", or the error.
   std::string Matched(const std::vector<std::string>& ids) {
     std::vector<PodPtr> pods;
     for (const auto& [uid, pod] : pods_) pods.push_back(pod);

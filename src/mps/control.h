@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done with the MPS daemon of one resource, and known of it: the seam between the
-// supervisor and the machine. One thread at a time.
+// The supervisor's interface to the MPS daemon of one resource. LocalControl is the machine's;
+// tests have a fake. One thread at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -18,34 +18,36 @@ class MpsControl {
  public:
   virtual ~MpsControl() = default;
 
-  // The GPUs as they are now, and what clients may take of them.
+  // The GPUs as they are now, and the sizes that a client may take of them.
   virtual Result<Sizes> ReadSizes() = 0;
-  // What an earlier process has said last.
+  // The status that was last written, by this process or an earlier one.
   virtual Result<nvidia::MpsStatus> ReadStatus() = 0;
-  // Says this to the agent.
+  // Publishes the status to the agent.
   virtual void WriteStatus(const nvidia::MpsStatus& status) = 0;
   virtual std::string Boot() = 0;
 
-  // The resource's daemon, whoever started it; nothing when none runs.
+  // The resource's daemon, also one that an earlier process started. Null: none runs.
   virtual std::optional<pid_t> Find() = 0;
   virtual bool IsAlive(pid_t daemon) = 0;
-  // Lets no process use the GPU but through the daemon; or any again.
+  // Sets the GPU's compute mode: exclusive, so that processes use it only through the daemon, or
+  // default.
   virtual Status SetExclusive(const std::string& gpu, bool exclusive) = 0;
-  // Makes its directories, empties that of its sockets, and starts it.
+  // Makes the daemon's directories, empties that of its sockets, and starts the daemon.
   virtual Result<pid_t> Start(const Sizes& sizes) = 0;
-  // One command, within the time limit.
+  // Sends one command, within the time limit.
   virtual Result<std::string> Ask(const std::string& command) = 0;
-  // What the daemon has in the directory of its sockets now is put back when somebody removes it.
+  // Keeps links to the daemon's present sockets, for RestoreSockets.
   virtual Status KeepSockets() = 0;
-  // Does so; whether there was anything to put back. Fails where clients cannot reach it by then.
+  // Puts removed or replaced sockets back. True if there were any. Fails if clients still cannot
+  // reach the daemon.
   virtual Result<bool> RestoreSockets() = 0;
-  // Whether it takes a connection.
+  // Whether the daemon accepts a connection.
   virtual bool Accepts() = 0;
-  // Ends whatever runs of the daemon: its servers as well, which hold the GPUs.
+  // Kills the daemon and its servers, which hold the GPUs.
   virtual void Kill() = 0;
-  // Waits for its end after "quit", for some seconds.
+  // Waits some seconds for the daemon's end after "quit".
   virtual bool AwaitEnd(pid_t daemon) = 0;
-  // Removes what Start and Say have made, but for what clients have mounted.
+  // Removes what Start and WriteStatus have made. The directory that clients have mounted stays.
   virtual void CleanUp() = 0;
 };
 

@@ -17,10 +17,10 @@ namespace tessera::mps {
 namespace {
 
 constexpr uint64_t kMiB = 1024 * 1024;
-constexpr Duration kPatience{10'000};  // with GPUs that do not answer
-constexpr Duration kPause{500};        // between readings of one that fails
+constexpr Duration kPatience{10'000};  // for GPUs that do not answer
+constexpr Duration kPause{500};        // between readings of a failing GPU
 
-// Whether a GPU of which nothing is known but its index may be the resource's.
+// Whether a GPU of which only the index is known may be the resource's.
 bool MayBeOurs(NvidiaConfig config, unsigned index) {
   for (NvidiaConfig::Selector& selector : config.select) selector = {.index = selector.index};
   return nvidia::MayBePartOf(config, index);
@@ -49,7 +49,7 @@ Result<Gpus::Facts> Gpus::ReadOne(const nvml::Library& library, const os::Root& 
                .capability = capability->major * 10 + capability->minor};
 }
 
-// On a thread of its own, which stays as long as the GPU hangs.
+// Reads on a thread of its own, which stays as long as the GPU hangs.
 Status Gpus::Begin(const nvml::LibraryPtr& library, unsigned index) {
   const bool is_known = unread_.contains(index);
   const Steady until = is_known ? Steady() : SystemClock().Now() + kPatience;
@@ -95,7 +95,7 @@ Status Gpus::Read() {
   return {};
 }
 
-// What the resource has of the GPU.
+// The resource's devices of this GPU.
 std::vector<FoundDevice> Gpus::FoundIn(const os::Root& root, const std::string& resource,
                                        const NvidiaConfig& config, const Facts& facts) {
   std::vector<FoundDevice> found;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs of the node, as the driver has them now. One that does not answer is waited for once:
-// later readings find it unread at once, and read it when it answers again. Blocks, as the driver
-// does, within limits. One thread at a time.
+// The node's GPUs, as the driver has them now. Read waits for a hanging GPU once. Later calls list
+// it as unread without a wait, until it answers again. Blocks, as the driver does, within limits.
+// One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +23,18 @@ namespace tessera::mps {
 
 class Gpus {
  public:
-  // As a resource's configuration has them: below `root` its driver is.
+  // `driver_root`: where the driver is below `root`, as the resource's configuration has it.
   Gpus(const os::Root& root, std::string driver_root);
 
-  // Reads all. kDriverMissing; kMpsUnfit on WSL and Tegra, where there is no MPS.
+  // Reads all GPUs. kDriverMissing; kMpsUnfit on WSL and Tegra, which have no MPS.
   Status Read();
-  // What clients of the resource's daemon may take of each, by what was read last.
+  // The sizes for clients of the resource's daemon, by the last reading.
   Sizes SizesOf(const std::string& resource, int replicas, const NvidiaConfig& config) const;
 
  private:
   struct Facts {
     nvidia::Gpu gpu;
-    uint64_t memory_mib = 0;  // 0: it does not say
+    uint64_t memory_mib = 0;  // 0: not known
     int capability = 0;       // 75 for 7.5
   };
   using FactsReading = nvidia::Reading<Result<Facts>>;
@@ -46,9 +46,9 @@ class Gpus {
 
   const os::Root root_;
   const std::string driver_root_;
-  std::map<unsigned, std::shared_ptr<FactsReading>> under_way_;  // by index, as what follows
-  std::vector<Facts> facts_;                                     // of those that were read
-  std::map<unsigned, std::string> unread_;                       // why
+  std::map<unsigned, std::shared_ptr<FactsReading>> under_way_;  // by index, as unread_
+  std::vector<Facts> facts_;                                     // of the GPUs that were read
+  std::map<unsigned, std::string> unread_;                       // the reason
   size_t count_ = 0;
 };
 

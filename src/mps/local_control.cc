@@ -29,11 +29,11 @@ constexpr char kLogVariable[] = "CUDA_MPS_LOG_DIRECTORY";
 constexpr Duration kStartLimit{15'000};
 constexpr Duration kEndLimit{5'000};
 constexpr Duration kProcessGlance{20};
-constexpr mode_t kMode = 0755;  // clients are anybody
-// What containers may use on a node with SELinux.
+constexpr mode_t kMode = 0755;  // clients run as any user
+// The SELinux label of files that containers may use.
 constexpr std::string_view kLabel = "system_u:object_r:container_file_t:s0";
 
-// exec takes 6 MiB; a process may make its own longer without end.
+// exec allows 6 MiB of variables, but a process may make its own longer without limit.
 constexpr size_t kMostVariables = size_t{8} << 20;
 constexpr size_t kMostArguments = 4096;  // the daemon has two
 
@@ -41,14 +41,15 @@ std::string InProc(pid_t pid, const char* file) {
   return fmt::format("/proc/{}/{}", pid, file);
 }
 
-// Of a process that is known to be ours: reading another's memory may take as long as he likes.
+// Only for a process that is known to be ours. A foreign process can make a read of its memory take
+// as long as it likes.
 std::vector<std::string> Words(pid_t pid, const char* file, size_t most) {
   const auto text = os::ReadFile(InProc(pid, file), most);
   return text ? Split(*text, '\0') : std::vector<std::string>();
 }
 
-// By the name of its file, which an update may have replaced. The file itself may be on a file
-// system of anybody's.
+// Compares the name of the program's file, as an update may have replaced it. The file is not
+// opened: it may be on a file system that another user serves.
 bool Runs(pid_t pid, const std::string& program) {
   constexpr std::string_view kDeleted = " (deleted)";
   auto run = os::ReadLink(InProc(pid, "exe"));
@@ -57,12 +58,12 @@ bool Runs(pid_t pid, const std::string& program) {
   return FileName(*run) == FileName(os::FollowBelow("", os::FindProgram(program)));
 }
 
-// Whether this user, or root, started it, and no container: of all others anybody may be root in.
+// Whether this user or root started it, outside containers. In a container any process may be root.
 bool IsOfOurs(pid_t pid) {
   const auto status = os::ReadFile(InProc(pid, "status"));
   const size_t at = status ? status->find("\nUid:\t") : std::string::npos;
   if (at == std::string::npos) return false;
-  uid_t user = 0;  // the real one: that of a program with the set-user-ID bit is its caller's
+  uid_t user = 0;  // the real one: a set-user-ID program keeps its caller's
   const char* digits = status->data() + at + std::string_view("\nUid:\t").size();
   if (std::from_chars(digits, status->data() + status->size(), user).ec != std::errc()) {
     return false;
@@ -72,7 +73,8 @@ bool IsOfOurs(pid_t pid) {
   return space && *space == os::ReadLink("/proc/self/ns/pid");
 }
 
-// Of ours, by its first word. One that has ended and was not waited for has none.
+// Whether a process of ours has this first word. A process that has ended and was not waited for
+// has none.
 bool IsCalled(pid_t pid, const char* program, bool with_flag) {
   if (!IsOfOurs(pid) || !Runs(pid, program)) return false;
   const std::vector<std::string> words = Words(pid, "cmdline", kMostArguments);
@@ -89,12 +91,12 @@ bool IsDaemon(pid_t pid, const std::string& pipe) {
   return IsCalled(pid, kControl, true) && HasPipe(pid, pipe);
 }
 
-// A daemon, or a server of this user's.
+// Whether it is a daemon, or one of this user's servers.
 bool IsOurs(pid_t pid, const std::string& pipe) {
   return IsDaemon(pid, pipe) || (IsCalled(pid, kServer, false) && HasPipe(pid, pipe));
 }
 
-// When it began, by which a number tells one process from the next; empty: it is gone.
+// The process's start time, which tells it from a later one with the same pid. Empty: it is gone.
 std::string BeginOf(pid_t pid) {
   constexpr size_t kField = 22;
   const std::vector<std::string> stat = os::StatOf(std::to_string(pid));
@@ -123,13 +125,13 @@ void SetLabel(const std::string& path) {
             SystemError("cannot label " + path, errno));
 }
 
-// These variables, and no other one of CUDA's: what is ours is not the daemon's, and what is the
-// daemon's is its servers' and limits all clients.
+// These CUDA variables and no others. The agent's variables must not reach the daemon. The daemon's
+// reach its servers and limit all clients.
 std::map<std::string, std::string> Only(std::map<std::string, std::string> variables) {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (!text.starts_with("CUDA_")) continue;
-    variables.emplace(text.substr(0, text.find('=')), "");  // absent, unless it is one of them
+    variables.emplace(text.substr(0, text.find('=')), "");  // empty hides the agent's value
   }
   return variables;
 }
@@ -171,7 +173,8 @@ std::vector<pid_t> LocalControl::Processes(bool (*is)(pid_t, const std::string&)
   return processes;
 }
 
-// What the daemon forks looks like itself until it becomes a server.
+// A child of the daemon looks like a daemon until it becomes a server. The daemon is the one whose
+// parent is no daemon.
 std::optional<pid_t> LocalControl::Find() {
   const std::vector<pid_t> daemons = Processes(IsDaemon);
   for (const pid_t pid : daemons) {
@@ -186,8 +189,8 @@ bool LocalControl::IsAlive(pid_t daemon) {
   return true;
 }
 
-// A server runs as the user of its clients, and is known as the daemon's child: once that has ended
-// nobody could tell it from a process of that user's.
+// A server runs as its clients' user and is known only as the daemon's child. Once the daemon has
+// ended, it cannot be told from other processes of that user.
 void LocalControl::NoteServers(pid_t daemon) {
   const std::string children = fmt::format("/proc/{0}/task/{0}/children", daemon);
   std::erase_if(servers_, [](const auto& one) { return BeginOf(one.first) != one.second; });
@@ -233,11 +236,11 @@ Result<std::string> LocalControl::Ask(const std::string& command) {
   return answer;
 }
 
-// What is killed is looked at again just before.
+// Each pid is checked again just before the kill, as it may belong to a new process by then.
 void LocalControl::Kill() {
   const auto end = [](pid_t pid) {
     kill(pid, SIGKILL);
-    waitpid(pid, nullptr, WNOHANG);  // a child where this is a container's first process
+    waitpid(pid, nullptr, WNOHANG);  // our child where we are a container's first process
   };
   const Steady until = SystemClock().Now() + kEndLimit;
   for (;;) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The MPS daemon of a resource on this machine: NVIDIA's programs nvidia-cuda-mps-control and
-// nvidia-smi, from PATH, and the daemon's directory, in which are:
+// The MPS daemon of a resource on this machine. It is run by NVIDIA's programs
+// nvidia-cuda-mps-control and nvidia-smi, from PATH. The daemon's directory has these entries.
 //
-//   pipe/        the daemon's sockets; containers mount it
-//   kept/        links to them, from which they are put back (pipes.h)
-//   log/         its log
-//   status.json  what is known of it, for the agent
-//   .started     as NVIDIA's program leaves it
+//   pipe/:        The daemon's sockets; containers mount it
+//   kept/:        Hard links to the sockets, to restore them from (pipes.h)
+//   log/:         Its log
+//   status.json:  Its status, for the agent
+//   .started:     The mark that NVIDIA's program leaves
 //
-// A daemon is known by its program, its user and the pipe directory in its environment, so that
-// that of an earlier process is found as well. Anybody may choose a name and variables: a process
-// with another program, of another user or of a container is left alone. One thread at a time.
+// A daemon is known by its program, its user and the pipe directory in its environment. So a daemon
+// of an earlier process is found too. Any process may choose a name and variables. One with another
+// program, of another user or of a container is left alone. One thread at a time.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ namespace tessera::mps {
 
 class LocalControl : public MpsControl {
  public:
-  // `limit` is that of a question; starting the daemon may take longer.
+  // `limit` is for one command; the start of the daemon may take longer.
   LocalControl(std::string directory, std::function<Result<Sizes>()> look, Duration limit);
 
   Result<Sizes> ReadSizes() override { return look_(); }
@@ -56,7 +56,7 @@ class LocalControl : public MpsControl {
   const std::function<Result<Sizes>()> look_;
   const Duration limit_;
   const std::string boot_;
-  std::map<pid_t, std::string> servers_;  // of the daemon, as last seen, and when each began
+  std::map<pid_t, std::string> servers_;  // the daemon's, as last seen, with their start times
 };
 
 }  // namespace tessera::mps

@@ -12,13 +12,13 @@
 namespace tessera::mps {
 namespace {
 
-constexpr mode_t kForClients = 0755;  // clients are anybody
+constexpr mode_t kForClients = 0755;  // clients run as any user
 constexpr mode_t kForRoot = 0700;
 constexpr char kSocket[] = "/control";
 
 using Type = os::FileInfo::Type;
 
-// Whether both are there and are links to the same file.
+// Whether both exist and are links to the same file.
 bool AreLinked(const std::string& a, const std::string& b) {
   const auto one = os::Inspect(a), other = os::Inspect(b);
   return one && other && one->device == other->device && one->inode == other->inode;
@@ -66,6 +66,8 @@ Result<bool> Pipes::RestoreSockets() const {
     const std::string own = kept_ + "/" + name;
     const std::string path = pipe_ + "/" + name;
     if (AreLinked(own, path)) continue;
+    // A container may put a file there between these two calls. Link then fails, and the
+    // supervisor's next step tries again.
     TRY(os::RemoveTree(path));
     TRY(Link(own, path));
     mended = true;

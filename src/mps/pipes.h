@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory in which the MPS daemon of a resource has its sockets, "pipe", which containers
-// have mounted, and beside it "kept", which they have not: hard links to what the daemon has made
-// in the first. A socket is reached by any link to it, so one that somebody has removed or replaced
-// is put back while the daemon and its clients go on. One thread at a time.
+// The sockets of a resource's MPS daemon. The directory "pipe" has them; containers mount it. The
+// directory "kept" has hard links to them; containers do not see it. Any link reaches a socket. So
+// a removed or replaced socket is put back while the daemon and its clients go on. One thread at a
+// time.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace tessera::mps {
 
 class Pipes {
  public:
-  // Below `directory`, which nobody but root may write.
+  // `directory`: only root may write in it.
   explicit Pipes(const std::string& directory);
 
   const std::string& path() const { return pipe_; }
-  // Makes it, or empties it: it stays the directory that containers have mounted. A link in it is
-  // removed, and not followed.
+  // Makes the directory, or empties it. It stays the same directory, as containers have it mounted.
+  // A link in it is removed, not followed.
   Status Clear() const;
-  // What is in it now is the daemon's own.
+  // Records the present entries as the daemon's own.
   Status KeepSockets() const;
-  // Puts back what is the daemon's and was removed or replaced; whether there was any.
-  // kUnavailable: the daemon's socket is not there, and was not kept.
+  // Puts the daemon's removed or replaced entries back. True if there were any. kUnavailable: the
+  // daemon's socket is missing and was not kept.
   Result<bool> RestoreSockets() const;
-  // Whether somebody takes a connection at the daemon's socket.
+  // Whether the daemon's socket accepts a connection.
   bool Accepts() const;
-  // Forgets what was kept.
+  // Removes the kept links.
   Status Forget() const;
 
  private:

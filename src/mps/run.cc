@@ -29,7 +29,7 @@ void Reloaded(Supervisors& supervisors, const config::LoadResult& loaded) {
 }  // namespace
 
 void RunMps(const config::FileOptions& options, bool leave_running) {
-  umask(0022);               // clients are anybody
+  umask(0022);               // clients run as any user
   signal(SIGPIPE, SIG_IGN);  // NOLINT(concurrency-mt-unsafe): before any thread
   os::Loop loop;
   Supervisors supervisors(loop);
@@ -54,7 +54,7 @@ void RunMps(const config::FileOptions& options, bool leave_running) {
   supervisors.Stop(leave_running ? SupervisorThread::Daemon::kStays
                                  : SupervisorThread::Daemon::kEnds);
   log::Info("stopped");
-  std::_Exit(0);  // threads that stay must not meet the end of what they use
+  std::_Exit(0);  // no destructors: remaining threads still use the objects
 }
 
 }  // namespace tessera::mps

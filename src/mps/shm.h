@@ -9,10 +9,10 @@
 
 namespace tessera::mps {
 
-// The mount option for half of the node's memory, by the text of /proc/meminfo: "size=32940812k".
+// The mount option for half of the node's memory, from the text of /proc/meminfo: "size=32940812k".
 std::string ShmSize(std::string_view meminfo);
 
-// Mounts it there, unless one is mounted already: clients that run use that one.
+// Mounts the tmpfs there. An existing one stays, as running clients use it.
 Status MountShm(const std::string& directory);
 
 }  // namespace tessera::mps

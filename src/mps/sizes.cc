@@ -30,7 +30,7 @@ int MemoryOf(int replicas, const Config& config, const FoundDevice& gpu) {
   return static_cast<int>(gpu.memory_mib / static_cast<uint64_t>(std::max(replicas, 1)));
 }
 
-// Why MPS cannot share it; empty: it can.
+// Why MPS cannot share the device; empty: it can.
 std::string Refusal(int replicas, const FoundDevice& gpu) {
   if (gpu.is_mig) return "MPS shares whole GPUs, and this is a MIG device";
   const int most = MostClients(gpu.capability);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of its GPUs a client of a resource's MPS daemon may take, and how that is said to the
-// daemon. Pure; plain data; any thread.
+// The share of each GPU that a client of a resource's MPS daemon may take, and the daemon's
+// commands for it. Pure; plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace tessera::mps {
 
-// A device of the resource as it was found.
+// A device of the resource, as a scan found it.
 struct FoundDevice {
   std::string id;  // the device's
   unsigned index = 0;
   std::string model{};
-  uint64_t memory_mib = 0;  // 0: it does not say
+  uint64_t memory_mib = 0;  // 0: not known
   int capability = 0;       // 75 for 7.5
   bool is_mig = false;
 };
@@ -31,30 +31,29 @@ struct Sizes {
     bool operator==(const Gpu&) const = default;
   };
   int threads = 100;                                // percent
-  std::vector<Gpu> gpus = {};                       // in the order of NVML
-  bool all_of_node = true;                          // there are no other GPUs
-  std::map<std::string, std::string> refused = {};  // by device why MPS does not share it
+  std::vector<Gpu> gpus = {};                       // in NVML's order
+  bool all_of_node = true;                          // the node has no other GPUs
+  std::map<std::string, std::string> refused = {};  // by device, the reason
   // GPUs that may be the resource's and could not be read, by index: "GPU 3 does not answer ...".
   std::map<unsigned, std::string> unread = {};
-  std::set<std::string> elsewhere = {};  // GPUs that are not the resource's
+  std::set<std::string> elsewhere = {};  // GPUs of other resources
   bool operator==(const Sizes&) const = default;
 };
 
-// The most clients on a GPU of this compute capability: 16 before Volta, 48 from there on.
+// The most clients on a GPU of this compute capability: 16 before Volta, 48 since.
 int MostClients(int capability);
 
-// `gpus_of_node`: how many there are, of whatever resource.
+// `gpus_of_node`: the number of all GPUs, of any resource.
 Sizes SizesFor(int replicas, const NvidiaConfig::Mps& config, std::span<const FoundDevice> found,
                size_t gpus_of_node);
 
-// What CUDA_VISIBLE_DEVICES is to be for the daemon; empty where it is to see all.
+// The daemon's CUDA_VISIBLE_DEVICES; empty: it sees all GPUs.
 std::string VisibleDevices(const Sizes& sizes);
-// What the daemon is told once it runs, one command each. GPUs are numbered as the daemon sees
-// them.
+// The daemon's commands after its start. GPUs are numbered as the daemon sees them.
 std::vector<std::string> Commands(const Sizes& sizes);
 
-// Whether a daemon that was told these sizes serves these as well: what both speak of is alike, and
-// it has no GPU that is not the resource's.
+// Whether a daemon with the sizes `threads` and `served` can serve `sizes`. Common GPUs must have
+// the same sizes, and the daemon must have no GPU of another resource.
 bool Agree(int threads, const std::map<std::string, int>& served, const Sizes& sizes);
 
 }  // namespace tessera::mps

@@ -15,12 +15,12 @@ namespace {
 
 using nvidia::MpsState;
 
-constexpr Duration kGlance{500};      // between looks whether the daemon is there
-constexpr Duration kSteady{60'000};   // one that ran for so long ran well
-constexpr Duration kLate{10'000};     // how late a word may be on a machine with much to do
-constexpr Duration kFirstPause{500};  // before a new start
+constexpr Duration kGlance{500};      // between checks that the daemon runs
+constexpr Duration kSteady{60'000};   // a daemon that ran for this long ran well
+constexpr Duration kLate{10'000};     // slack for a status on a busy machine
+constexpr Duration kFirstPause{500};  // before a restart
 constexpr Duration kLongestPause{60'000};
-constexpr int kQuestionsALook = 12;  // between looks at GPUs that are left out
+constexpr int kQuestionsALook = 12;  // commands between readings of missing GPUs
 constexpr char kLater[] =
     "MPS was started without it: it is taken in once no process uses MPS of the resource";
 constexpr char kQuestion[] = "get_default_active_thread_percentage";
@@ -51,7 +51,7 @@ Duration Supervisor::StartSupervision() {
   }
   for (const Sizes::Gpu& gpu : sizes->gpus) {
     if (gpu.memory > 0) continue;
-    // As with NVIDIA's plugin.
+    // NVIDIA's plugin does so too.
     log::Warn(
         "clients of MPS may take all memory of a GPU: the driver does not tell how much it has",
         {{"resource", resource_},
@@ -61,10 +61,11 @@ Duration Supervisor::StartSupervision() {
   TellOfUnread(*sizes);
   if (!std::exchange(begun_, true)) {
     if (Adopt(*sizes)) return kGlance;
-    // Whom the former one served loses it now: that is said first, and for long enough to be seen.
+    // The former daemon's clients lose it now. The agent must see kDown before a new daemon is
+    // ready.
     if (control_.ReadStatus()) return DaemonDown("it is not as the former one left it");
   }
-  control_.Kill();  // what an earlier one has left
+  control_.Kill();  // the daemon of an earlier process
   if (const Status launched = Launch(*sizes); !launched) {
     control_.Kill();
     return Failed(launched.error());
@@ -83,7 +84,7 @@ void Supervisor::TellOfUnread(const Sizes& sizes) {
   }
 }
 
-// What an earlier one has said of the daemon that still runs, if so.
+// The status of the still running daemon that an earlier process started, if any.
 std::optional<nvidia::MpsStatus> Supervisor::FormerStatus() {
   Result<nvidia::MpsStatus> last = control_.ReadStatus();
   const std::optional<pid_t> daemon = control_.Find();
@@ -91,7 +92,7 @@ std::optional<nvidia::MpsStatus> Supervisor::FormerStatus() {
   return *std::move(last);
 }
 
-// Clients of one that runs notice nothing.
+// Adopts a running daemon; its clients see no change.
 bool Supervisor::Adopt(const Sizes& sizes) {
   const std::optional<nvidia::MpsStatus> last = FormerStatus();
   if (!last) return false;
@@ -186,7 +187,8 @@ Duration Supervisor::Watch() {
   return std::min(kGlance, times_.interval);
 }
 
-// Whether there are GPUs to take in that the daemon was started without, and no client loses it.
+// Whether a restart can take in GPUs that the daemon was started without. Only without clients,
+// which would lose the daemon.
 bool Supervisor::TakesIn() {
   const Steady now = clock_.Now();
   if ((unread_.empty() && late_.empty()) || now < look_) return false;
@@ -197,7 +199,7 @@ bool Supervisor::TakesIn() {
   const std::set<std::string> told = std::exchange(late_, {});
   for (const std::string& gpu : told) status_.refused.erase(gpu);
   for (const Sizes::Gpu& gpu : sizes->gpus) {
-    // One whose compute mode cannot be set is refused already, and would be again.
+    // A GPU whose compute mode cannot be set is refused already, and would be again.
     if (status_.served.contains(gpu.uuid) || status_.refused.contains(gpu.uuid)) continue;
     late_.insert(gpu.uuid);
   }
@@ -212,7 +214,7 @@ bool Supervisor::TakesIn() {
   return false;
 }
 
-// Whoever cannot be asked for may be there.
+// True also if the daemon cannot list its clients: there may be some.
 bool Supervisor::HasClients() {
   const Result<std::string> servers = control_.Ask("get_server_list");
   if (!servers) return true;
@@ -238,7 +240,7 @@ Duration Supervisor::StartAnew() {
   return kFirstPause;
 }
 
-// Ends the daemon, and whatever is left of it.
+// Ends the daemon, and kills any process that is left of it.
 void Supervisor::Quit() {
   if (!control_.Ask("quit") || !control_.AwaitEnd(status_.pid)) {
     log::Warn("MPS does not end by itself and is killed", {{"resource", resource_}});
@@ -256,14 +258,15 @@ void Supervisor::DaemonAnswered() {
   ask_ = now + times_.interval;
 }
 
-// The daemon and its clients go on, whatever somebody does to the directory of its sockets.
+// A container can remove or replace sockets in the directory. The daemon and its clients must go
+// on.
 void Supervisor::RestoreSockets() {
   const Result<bool> mended = control_.RestoreSockets();
   if (!mended || !*mended) return;
   log::Warn("sockets of MPS were removed or replaced, and are put back", {{"resource", resource_}});
 }
 
-// Whether it is the daemon that does not answer, and not somebody else's doing.
+// Fails if the daemon's sockets are the cause of its silence, not the daemon itself.
 Status Supervisor::CheckSockets() {
   if (TRY(control_.RestoreSockets())) {
     return Fail(Reason::kUnavailable, "its sockets were removed or replaced, and are put back");
@@ -272,7 +275,8 @@ Status Supervisor::CheckSockets() {
   return Fail(Reason::kUnavailable, "it takes no connection");
 }
 
-// Only one that takes a connection and does not answer hangs, and is of no use to those it serves.
+// A daemon counts as hung only if it accepts a connection and does not answer. Otherwise its
+// clients can still use it.
 Duration Supervisor::DaemonSilent(const Error& error) {
   const Status reached = CheckSockets();
   if (reached && ++unanswered_ >= times_.failures) {
@@ -303,7 +307,7 @@ Duration Supervisor::DaemonDown(const std::string& why) {
   status_.pid = 0;
   status_.served.clear();
   unanswered_ = 0;
-  PublishStatus();  // before anything else: what is granted from here on is of no use
+  PublishStatus();  // first: grants from here on are of no use
   control_.Kill();
   return backoff_.Failed();
 }

@@ -2,13 +2,13 @@
 // Keeps the MPS control daemon of one resource alive:
 //
 //   down --start, sizes--> ready --no answer--> silent --too often--> (killed) down
-//                                               silent: also while it cannot be reached, and stays
+//                                               silent: Also while it cannot be reached, and stays
 //                            ^  \--it ended--> down       \--an answer--> ready
-//                            \--adopted: it runs already, answers, and was told the same sizes
+//                            \--adopted: It runs already, answers, and has the same sizes
 //
-// GPUs that it was started without, as they did not answer or came later, are taken in by a new
-// start while it has no client. A daemon that was started is started again with growing pauses, and
-// each state is said to the agent at once. One thread at a time.
+// If GPUs answer late or are plugged later, a new start takes them in while the daemon has no
+// client. Restarts pause for growing times. Each state is published to the agent at once. One
+// thread at a time.
 #pragma once
 
 #include <map>
@@ -26,19 +26,19 @@ namespace tessera::mps {
 class Supervisor {
  public:
   struct Times {
-    Duration interval{5'000};  // between questions
-    Duration timeout{2'000};   // of one question
-    int failures = 3;          // in a row, after which it counts as hung
+    Duration interval{5'000};  // between commands
+    Duration timeout{2'000};   // of one command
+    int failures = 3;          // in a row, until it counts as hung
     bool operator==(const Times&) const = default;
   };
 
   Supervisor(std::string resource, const Clock& clock, MpsControl& control, Times times);
 
-  // Does what is due. Returns after how long there is more to do.
+  // Does the due work. Returns the time until the next step is due.
   Duration Step();
   bool ready() const { return status_.state == nvidia::MpsState::kReady; }
-  // Ends the daemon, or before the first step that which an earlier one has left, and takes back
-  // what was done for it.
+  // Ends the daemon, also one of an earlier process before the first step. Restores the GPUs'
+  // compute mode and removes the daemon's files.
   void End();
 
  private:
@@ -68,15 +68,15 @@ class Supervisor {
   const Times times_;
   Backoff backoff_;
   nvidia::MpsStatus status_;
-  std::set<std::string> exclusive_;         // GPUs that were made so
-  std::map<unsigned, std::string> unread_;  // GPUs that were told of as such
-  bool begun_ = false;                      // what ran before was looked at
-  std::string told_;                        // the failure that was logged last
+  std::set<std::string> exclusive_;         // GPUs whose mode was set
+  std::map<unsigned, std::string> unread_;  // GPUs that were logged as unread
+  bool begun_ = false;                      // an earlier daemon was adopted or ended
+  std::string told_;                        // the failure that was last logged
   std::set<std::string> late_;              // GPUs that the daemon was started without
-  Steady look_{};                           // when GPUs that are left out are looked at next
+  Steady look_{};                           // when missing GPUs are read next
   int unanswered_ = 0;                      // in a row
   Steady since_{};                          // when the daemon became ready
-  Steady ask_{};                            // when it is asked next
+  Steady ask_{};                            // when the next command is due
 };
 
 }  // namespace tessera::mps

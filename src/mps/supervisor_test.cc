@@ -18,7 +18,7 @@ using Texts = std::vector<std::string>;
 constexpr char kGpu[] = "nvidia.com/gpu";
 const Error kNoAnswer{Reason::kTimedOut, "nvidia-cuda-mps-control did not end within 2.0 s"};
 
-// A machine on which everything goes well, but for what a test says.
+// A machine without faults, unless a test sets one.
 class FakeControl : public MpsControl {
  public:
   Result<Sizes> ReadSizes() override { return sizes; }
@@ -73,12 +73,12 @@ class FakeControl : public MpsControl {
 
   Result<Sizes> sizes = Sizes{.threads = 25, .gpus = {{"GPU-a", 2048}, {"GPU-b", 4096}}};
   Result<MpsStatus> last = Fail(Reason::kNotFound, "no such file");
-  std::string clients;  // the list of them
+  std::string clients;  // its list of clients
   std::string stubborn;
   bool start_fails = false;
   bool silent = false;
-  bool torn = false;        // somebody has removed its sockets
-  bool stays_torn = false;  // and does so again and again
+  bool torn = false;        // a container has removed its sockets
+  bool stays_torn = false;  // and removes them again and again
   bool lost = false;        // and they cannot be put back
   bool shut = false;        // it takes no connection
   pid_t running = 0;
@@ -94,7 +94,7 @@ class SupervisorTest : public testing::Test {
   }
   ~SupervisorTest() override { log::SetSink(nullptr); }
 
-  // Steps for as long as that, as its runner does.
+  // Steps for this time, as the supervisor's thread does.
   void Run(Duration span) {
     const Steady end = clock_.Now() + span;
     while (next_ <= end) {
@@ -105,7 +105,7 @@ class SupervisorTest : public testing::Test {
     }
   }
 
-  // What was logged that has this text.
+  // The logged lines with this text.
   Texts Lines(std::string_view text) const {
     Texts lines = log_;
     std::erase_if(lines, [&](const std::string& line) { return line.find(text) == line.npos; });

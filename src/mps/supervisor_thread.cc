@@ -18,15 +18,15 @@ namespace tessera::mps {
 namespace {
 
 constexpr Duration kLockPause{1'000};
-// Between a daemon's end and the next one's start, for the agent to see that clients lost theirs.
+// Between a daemon's end and the next one's start, so that the agent sees that clients lost theirs.
 constexpr Duration kSeen{500};
 
 Sizes SizesFor(const Gpus& gpus, const SupervisorThread::Order& order) {
   return gpus.SizesOf(order.resource, order.replicas, order.gpus);
 }
 
-// Whether both have the same daemon, on the GPUs as they are now: a GPU that cannot be read is
-// neither's. Where none can be, what is configured otherwise is another one.
+// Whether both orders have the same daemon, on the GPUs as they are now. A GPU that cannot be read
+// is in neither. If the driver cannot be read, a changed order counts as another daemon.
 bool IsSame(const SupervisorThread::Order& former, const SupervisorThread::Order& next,
             Gpus& gpus) {
   if (former.Directory() != next.Directory()) return false;
@@ -48,9 +48,9 @@ struct SupervisorThread::State {
   bool stop TESSERA_GUARDED_BY(mutex) = false;
   bool stopped TESSERA_GUARDED_BY(mutex) = false;
   Daemon daemon TESSERA_GUARDED_BY(mutex) = Daemon::kStays;
-  std::optional<Order> next TESSERA_GUARDED_BY(mutex);  // for whom it stops
+  std::optional<Order> next TESSERA_GUARDED_BY(mutex);  // the order to stop for
 
-  // For so long, or until it is to stop; whether it is.
+  // Waits for `pause` or the stop; true once it is to stop.
   bool Stops(Duration pause) {
     MutexLock lock(mutex);
     return told.wait_for(lock, pause, [this]() TESSERA_REQUIRES(mutex) { return stop; });
@@ -79,6 +79,7 @@ SupervisorThread::SupervisorThread(Order order, std::function<void()> changed)
           state->stopped = true;
           state->told.notify_all();
         }
+        // After `stopped` is set: the loop then finds it and starts the next supervisor.
         changed();
       });
   if (started) return;
@@ -125,7 +126,7 @@ bool SupervisorThread::ready() const {
 void SupervisorThread::Run(const std::shared_ptr<State>& state, const Order& order,
                            const std::function<void()>& changed) {
   const std::string directory = order.Directory();
-  // Two would each kill what the other starts.
+  // Only one process may supervise the directory: two would each kill the other's daemon.
   Result<os::FileLock> lock = Fail(Reason::kInternal, "");
   std::string told;
   for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A resource's supervisor on a thread of its own: what hangs there costs no other resource. One
-// thread, but for `changed`.
+// A resource's supervisor on a thread of its own, so that a hang there delays no other resource.
+// One thread calls it; `changed` runs on its own thread.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class SupervisorThread {
   struct Order {
     std::string resource;
     int replicas = 1;
-    NvidiaConfig gpus;  // as far as it concerns the daemon
+    NvidiaConfig gpus;  // the part that concerns the daemon
     std::string root_prefix;
     Supervisor::Times times;
 
@@ -26,7 +26,8 @@ class SupervisorThread {
     bool operator==(const Order&) const = default;
   };
 
-  // `changed`: it became ready, or is so no more, or has stopped; called on that thread.
+  // `changed`: the daemon became ready, is no longer ready, or its supervisor stopped. Called on
+  // the supervisor's thread.
   SupervisorThread(Order order, std::function<void()> changed);
   // Leaves the daemon running.
   ~SupervisorThread();
@@ -34,13 +35,13 @@ class SupervisorThread {
   SupervisorThread& operator=(const SupervisorThread&) = delete;
 
   enum class Daemon : bool { kStays, kEnds };
-  // Asks it to stop, and does not wait.
+  // Asks the supervisor to stop. Does not wait.
   void Stop(Daemon daemon);
-  // Likewise, so that one with this order can take its place once it has stopped. The daemon
-  // stays where that one is to have the same: in the same directory, with the same GPUs and sizes.
+  // Asks the supervisor to stop, so that one with the order `next` can take its place. The daemon
+  // stays if `next` needs the same one: same directory, GPUs and sizes.
   void StopFor(Order next);
   bool stopped() const;
-  // False when it has not stopped by then; it goes on doing so by itself.
+  // False if it has not stopped by then; it goes on stopping by itself.
   bool AwaitStopped(Duration limit);
 
   const Order& order() const { return order_; }

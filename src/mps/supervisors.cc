@@ -31,7 +31,7 @@ SupervisorThread::Order OrderFor(const config::Config& config, const config::Res
                     .failures = config.health.policy.failures}};
 }
 
-// The mark that NVIDIA's program leaves beside the directories of its resources.
+// The mark that NVIDIA's program leaves next to its resources' directories.
 std::string ReadyFile(const SupervisorThread::Order& order) {
   const std::string directory = order.Directory();
   return directory.substr(0, directory.size() - order.resource.size()) + ".ready";
@@ -74,6 +74,8 @@ void Supervisors::Begin(Orders wanted) {
 }
 
 void Supervisors::Changed() {
+  // Called on the loop at each change of a supervisor. New daemons start only after all leaving
+  // ones have stopped, as two daemons must not have the same GPU.
   for (;;) {
     std::erase_if(leaving_, [](const auto& thread) { return thread->stopped(); });
     if (!leaving_.empty()) return;
@@ -112,7 +114,7 @@ void Supervisors::MarkReady() {
 }
 
 void Supervisors::Stop(SupervisorThread::Daemon daemon) {
-  StartWanted();  // what the former ones have left to them ends with them
+  StartWanted();  // daemons that a former supervisor left end with them
   for (auto& [name, thread] : threads_) leaving_.push_back(std::move(thread));
   threads_.clear();
   for (const auto& thread : leaving_) thread->Stop(daemon);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisors of all resources that the configuration shares by MPS, each on its own thread.
-// After another configuration, daemons that it does not change run on; those that it changes, or
-// that lose a GPU to another resource, end first, and only then new ones start: two must not have
-// the same GPU. One thread: the loop's.
+// The supervisors of all MPS resources of the configuration, each on its own thread. With a new
+// configuration, unchanged daemons run on. Daemons that it changes, or that lose a GPU to another
+// resource, end first. New ones start after that, as two daemons must not have the same GPU. One
+// thread: the loop's.
 #pragma once
 
 #include <map>
@@ -22,9 +22,10 @@ class Supervisors {
  public:
   explicit Supervisors(os::Loop& loop) : loop_(loop) {}
 
-  // Does not wait. While what ends by an earlier configuration has not ended, the last one waits.
+  // Does not wait. While daemons of an earlier configuration are still ending, the newest
+  // configuration waits.
   void Apply(const config::Config& config);
-  // Waits, for a limited time.
+  // Waits for a limited time.
   void Stop(SupervisorThread::Daemon daemon);
 
  private:
@@ -38,9 +39,9 @@ class Supervisors {
 
   os::Loop& loop_;
   std::map<std::string, std::unique_ptr<SupervisorThread>> threads_;  // by resource
-  std::vector<std::unique_ptr<SupervisorThread>> leaving_;            // told to stop
-  Orders wanted_;                // to be kept once those that leave have stopped
-  std::optional<Orders> later_;  // what is wanted after that
+  std::vector<std::unique_ptr<SupervisorThread>> leaving_;            // asked to stop
+  Orders wanted_;                // kept once `leaving_` have stopped
+  std::optional<Orders> later_;  // the orders after those
   std::set<std::string> ready_files_;
 };
 

@@ -22,7 +22,7 @@ void Append(std::vector<Changes>& all, std::vector<Changes> more) {
   std::ranges::move(more, std::back_inserter(all));
 }
 
-// None, where nothing `changed` and no device took a step.
+// Empty if nothing `changed` and there is no transition.
 std::vector<Changes> ChangesOf(const std::string& source, std::vector<Transition> steps,
                                bool changed = false, Urgency urgency = Urgency::kCanWait) {
   if (steps.empty() && !changed) return {};
@@ -30,7 +30,7 @@ std::vector<Changes> ChangesOf(const std::string& source, std::vector<Transition
   return {{source, std::move(steps), urgency}};
 }
 
-// What is said anew is told at once; what is no more can wait.
+// Compares two maps of errors. New or changed errors are urgent; ended ones can wait.
 template <class Map, class Note>
 void NoteDifference(const Map& before, const Map& after, Note note) {
   for (const auto& [key, why] : before) {
@@ -152,9 +152,9 @@ std::vector<Changes> Node::UpdateDevices(const std::string& source, std::vector<
   for (size_t i = 0; i < inventory_->devices.size(); ++i) {
     const Device& device = inventory_->devices[i];
     if (device.key.source != source) continue;
-    // What the scan itself shows is evidence like any other, and goes the same way.
+    // The scan's own findings are evidence, and are judged like any other.
     if (!device.present) {
-      // It is out anyway, and what it is out for says more.
+      // The device is out for a cause that lasts, and that cause says more.
       if (OutlastsChecks(health_[i].verdict, clock_.Now())) continue;
       Judge(
           i,
@@ -168,7 +168,7 @@ std::vector<Changes> Node::UpdateDevices(const std::string& source, std::vector<
     }
   }
   const bool lost = !merged.vanished.empty() || !merged.removed.empty();
-  // What is kept out is heard of before what came.
+  // Rivals' changes are reported before the new devices.
   std::vector<Changes> changes = LookAtRivals();
   Append(changes,
          ChangesOf(source, std::move(steps), changed, lost ? Urgency::kAtOnce : Urgency::kCanWait));
@@ -188,7 +188,7 @@ std::vector<Changes> Node::Observe(const std::string& source,
   for (const Observation& observation : observations) {
     auto position = PositionOf(observation.key);
     if (!position) continue;
-    // Good evidence of a device that a scan found broken or gone proves nothing.
+    // A good check does not clear a device that a scan found broken or absent.
     const Device& device = inventory_->devices[*position];
     bool good = observation.evidence.kind == EvidenceKind::kGood;
     if (good && (device.defect || !device.present)) continue;
@@ -233,7 +233,7 @@ void Node::Set(size_t position, Verdict after, std::vector<Transition>& steps) {
   health.verdict = std::move(after);
   if (all_unsaved_) return;
   unsaved_.insert(key);
-  // So many are as quickly saved with all others.
+  // With this many, saving all verdicts takes no longer.
   if (unsaved_.size() > kManyUnsaved) all_unsaved_ = true;
 }
 
@@ -274,7 +274,7 @@ std::optional<Steady> Node::StaleFrom(size_t position) const {
   return health.heard + parameters_.stale_after;
 }
 
-// Devices whose ids begin so: as far as a UUID's first part at least.
+// Devices whose ids start with `name`, which must have at least a UUID's first part.
 std::vector<DeviceKey> Node::KeysStartingWith(std::string_view name) const {
   constexpr std::string_view kCut = "…";
   constexpr size_t kShortest = std::string_view("GPU-12345678").size();
@@ -309,7 +309,7 @@ Result<Node::OrderResult> Node::Cordon(std::string_view name, std::string_view r
 }
 
 Result<Node::OrderResult> Node::Uncordon(std::string_view name) {
-  // A cordoned device need not be here any more.
+  // A cordoned device may be absent.
   auto cordoned = std::find_if(cordons_.begin(), cordons_.end(),
                                [&](const auto& item) { return item.first.Text() == name; });
   DeviceKey key = cordoned != cordons_.end() ? cordoned->first : TRY(Resolve(name));
@@ -321,7 +321,8 @@ Result<Node::OrderResult> Node::Uncordon(std::string_view name) {
   return OrderResult{key, CordonsChanged({key.source}, Urgency::kCanWait)};
 }
 
-// Asked of thousands of devices in a row: what few nodes have is not looked for in others.
+// Called for thousands of devices in a row. So the search for shared hardware is skipped if the
+// node has none.
 std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
   if (std::optional<Error> absent = AbsenceOf(device)) return absent;
   if (!by_hardware_.empty()) {
@@ -333,7 +334,7 @@ std::optional<Error> Node::OwnTroubleOf(const Device& device) const {
   return std::nullopt;
 }
 
-// Null where nothing is in the way.
+// Null if there is no obstacle.
 const Error* Node::ObstacleOf(const Device& device) const {
   if (outstanding_.empty() && obstacles_.empty() && prepare_obstacles_.empty()) return nullptr;
   const auto own = outstanding_.find(device.key);
@@ -345,7 +346,7 @@ const Error* Node::ObstacleOf(const Device& device) const {
   return nullptr;
 }
 
-// Whatever its verdict is.
+// The error of an absent device, independent of its verdict.
 std::optional<Error> Node::AbsenceOf(const Device& device) const {
   if (!device.present) {
     return Error{Reason::kVanished, retired_.contains(device.key.source)
@@ -359,7 +360,7 @@ std::optional<Error> Node::AbsenceOf(const Device& device) const {
 }
 
 std::optional<Error> Node::SicknessOf(const Device& device) const {
-  // Asked of all devices one after the other: the next one is known by its address.
+  // Callers usually pass all devices in order, so the next position is tried first, by address.
   const DeviceList& devices = inventory_->devices;
   const bool expected = expected_ < devices.size() && &devices[expected_] == &device;
   const Verdict& verdict = expected ? health_[expected_++].verdict : VerdictOf(device.key);
@@ -393,7 +394,7 @@ std::vector<Changes> Node::SetPrepared(std::set<DeviceKey, DeviceKeyLess> held,
   NoteDifference(outstanding_, outstanding,
                  [&](const DeviceKey& key, Urgency urgency) { note(key.source, urgency); });
   NoteDifference(prepare_obstacles_, obstacles, note);
-  // The same hardware in other sources: it is out for that, or no longer.
+  // A prepared device keeps the same hardware out in other sources, so these change too.
   std::vector<DeviceKey> differ;
   std::ranges::set_symmetric_difference(ledger_.prepared(), held, std::back_inserter(differ),
                                         DeviceKeyLess());

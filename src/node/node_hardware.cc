@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several sources may each call their own: the same hardware, or a part or the whole of it.
-// It is offered by one of them at a time, and what keeps it out goes along with it.
+// Hardware that several sources may find: the same device, or a part or the whole of it. Only one
+// source offers it at a time. Its verdict and its cordon move with it to the next source.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -15,7 +15,7 @@ bool IsSameHardware(const Device& a, const Device& b) {
   return a.key.id == b.key.id || a.key.id == b.parent || a.parent == b.key.id;
 }
 
-// Of a device that is not here any more only the id is known.
+// Only the id is known of a departed device.
 bool IsOf(const DeviceKey& departed, const Device& device) {
   return departed.source != device.key.source &&
          (departed.id == device.key.id || departed.id == device.parent);
@@ -34,8 +34,8 @@ void Node::Configure(const std::string& source, bool ids_of_hardware, const std:
   if (news) IndexRelations();
 }
 
-// A retired source may be of before this process, which no longer knows of what kind it was: ids
-// that are no hardware's are no other source's hardware either.
+// A retired source may be from an earlier process, so its kind is unknown. Ids that are not of
+// hardware cannot match another source's hardware.
 bool Node::MayShareHardware(const std::string& source) const {
   return hardware_sources_.contains(source) || retired_.contains(source);
 }
@@ -113,7 +113,7 @@ std::set<std::string> Node::retired() const {
   return names;
 }
 
-// Its verdict is kept for another source that finds the hardware, unless one has it already.
+// Keeps the verdict for the next source that finds the hardware, unless a source already has it.
 void Node::Depart(const Device& device, const Verdict& verdict) {
   if (!MayShareHardware(device.key.source) || !OutlastsChecks(verdict, clock_.Now())) return;
   const DeviceList& devices = inventory_->devices;
@@ -123,8 +123,8 @@ void Node::Depart(const Device& device, const Verdict& verdict) {
   if (!elsewhere) departed_[device.key] = verdict;
 }
 
-// The device has just been found: the newest verdict about its hardware counts, where checks do not
-// find it out by themselves.
+// Gives a newly found device the newest verdict about its hardware, if checks could not find the
+// same fault themselves.
 void Node::TakeOver(size_t position) {
   const Device& device = inventory_->devices[position];
   if (!hardware_sources_.contains(device.key.source)) return;
@@ -166,7 +166,7 @@ void Node::ResetElsewhere(const Device& device) {
   }
 }
 
-// Hardware that was taken out by hand is out whichever source has it, with all its parts.
+// A cordon applies to the hardware in every source, and to all its parts.
 bool Node::Concerns(const DeviceKey& cordoned, const Device& device) const {
   if (cordoned == device.key) return true;
   return hardware_sources_.contains(device.key.source) &&

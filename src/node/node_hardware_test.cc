@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several resources may each call their own.
+// Hardware that several resources may find.
 #include <gtest/gtest.h>
 
 #include "node/node_under_test.h"
@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// Two resources of hardware: what `other` has may be the same as what kSource has.
+// Two resources: `other` may have the same hardware as kSource.
 class HardwareTest : public testing::Test, public NodeUnderTest {
  protected:
   HardwareTest() {
@@ -118,7 +118,7 @@ TEST_F(HardwareTest, NorWhatKubeletMayStillGrantOfARetiredResource) {
   EXPECT_EQ(Trouble("A"), std::nullopt);
 }
 
-// A fault that only a reset mends, and what happens to it as the hardware goes from one to another.
+// A fault that only a reset clears, while its hardware moves between resources.
 class FaultyHardwareTest : public HardwareTest {
  protected:
   FaultyHardwareTest() {
@@ -137,7 +137,7 @@ class FaultyHardwareTest : public HardwareTest {
         {{{source, id},
           {EvidenceKind::kReset, EvidenceSource::kCheck, Reason::kDeviceLost, "it was reset"}}});
   }
-  // As often as a recovery wants.
+  // Passes as many checks as a recovery needs.
   void Pass(const std::string& source, const std::string& id) {
     for (int i = 0; i < 5; ++i) {
       clock_.Advance(Duration(10'000));

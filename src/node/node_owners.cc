@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kind of device a function of the PCI bus is of, where several claim it. A kind may have
-// several devices on one, in several resources.
+// The owner of a PCI function that several kinds claim. One kind may have several devices on a
+// function, in several resources.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -16,8 +16,8 @@ std::string Node::KindNameOf(const Device& device) const {
   return known ? kind->second : device.key.source;
 }
 
-// A device that a container has goes before others, and one of the kind that had the function last
-// before those of other kinds.
+// A held device comes first. Then comes a device of the function's last kind, before those of other
+// kinds.
 const Device& Node::OwnerOf(const std::string& address,
                             std::span<const Device* const> claims) const {
   const auto former = owners_.find(address);
@@ -25,10 +25,10 @@ const Device& Node::OwnerOf(const std::string& address,
     const bool had_it = former != owners_.end() && KindNameOf(*device) == former->second;
     return std::pair(ledger_.IsHeld(device->key), had_it);
   };
-  return **std::ranges::max_element(claims, {}, rank);  // the first of equals
+  return **std::ranges::max_element(claims, {}, rank);  // the first of equal ones
 }
 
-// A function that one source alone claims is that of its kind, without a further look.
+// A function with a single claiming source belongs to that source's kind.
 void Node::SetClaims(Claims claims) {
   std::map<std::string, std::string> owners;
   contested_.clear();
@@ -60,7 +60,7 @@ void Node::AddDisowned(KeptOut& out) {
     }
     const Device& owner = OwnerOf(address, devices);
     const std::string& kind = owners_[address] = KindNameOf(owner);
-    // What a container has of another kind is the function all the same.
+    // A container that holds a device of another kind holds the function too.
     const auto held = std::ranges::find_if(devices, [&](const Device* other) {
       return KindNameOf(*other) != kind && ledger_.IsHeld(other->key);
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is prepared for grants, and what is not back from one.
+// Devices that are prepared for grants, and devices that are outstanding.
 #include <gtest/gtest.h>
 
 #include "node/node_under_test.h"

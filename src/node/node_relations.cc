@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How devices stand to each other by their traits: which keep others out, and which go together.
+// Relations between devices by their traits: devices that exclude each other, and devices that go
+// together.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -31,7 +32,7 @@ void Node::IndexRelations() {
     IndexRivals(i, takers);
   }
   SetClaims(std::move(claims));
-  // Nobody will look at them again.
+  // Without rivals ExcludedDevices does not update the inbox's table, so it is cleared here.
   if (rivals_.empty()) ledger_.inbox()->SetExclusive({});
 }
 
@@ -52,7 +53,8 @@ Node::KeptOut Node::ExcludedDevices() {
     devices.push_back({device.key, device.traits->takes, ledger_.IsHeld(device.key)});
   }
   ledger_.inbox()->SetExclusive(devices);
-  // What was granted meanwhile is known by now; of what is granted from here on the inbox tells.
+  // Grants race with this function. The ledger has the grants until now; later ones meet the
+  // inbox's new table.
   for (Exclusive& each : devices) each.held = each.held || ledger_.IsHeld(each.device);
   std::multimap<std::string_view, const DeviceKey*> held;
   for (const Exclusive& each : devices) {
@@ -96,7 +98,7 @@ std::vector<Changes> Node::LookAtRivals() {
   return changes;
 }
 
-// That a part is held is known by the hardware that both take.
+// A held part is found by the hardware that it shares with the whole.
 void Node::AddBroken(KeptOut& out) const {
   for (const size_t i : composed_) {
     const Device& whole = inventory_->devices[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How devices stand to each other by their traits.
+// Relations between devices by their traits.
 #include <gtest/gtest.h>
 
 #include "node/node_under_test.h"
@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// Devices of two sources that are found and well.
+// Healthy devices of two sources.
 class RelationsTest : public testing::Test, public NodeUnderTest {
  protected:
   RelationsTest() { node_.ledger().Reconcile({}, {kSource, kOther}, clock_.Now()); }
@@ -89,7 +89,7 @@ TEST_F(NodeExclusionTest, WhatIsFoundBesideAHeldOneIsOutFromTheFirst) {
   EXPECT_EQ(TroubleOf(kOther, "1-c"), Takes("c", "dummy.com/npu/1"));
 }
 
-// No look at the others follows from its grants.
+// Its grants cause no check of other devices.
 TEST_F(NodeExclusionTest, WhatTakesHardwareThatNoOtherTakesKeepsNobodyOut) {
   EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now()), PutResult());
   EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"0"}, clock_.Now()),

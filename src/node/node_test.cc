@@ -272,7 +272,7 @@ TEST_F(NodeTest, AFallThatAnotherInstanceSawLaterIsAdopted) {
 
   node_.AdoptFalls(theirs);
 
-  EXPECT_EQ(Trouble("0"), std::nullopt);  // they knew it before we saw it well
+  EXPECT_EQ(Trouble("0"), std::nullopt);  // their fall is older than our good check
   EXPECT_EQ(Trouble("1")->message, "on fire");
   EXPECT_EQ(TakeTold(), "bad:dummy.com/npu 1=unhealthy ");
 }
@@ -291,7 +291,7 @@ TEST_F(NodeTest, SoItIsForADeviceThatWasNotCheckedYet) {
 TEST_F(NodeTest, OnlyVerdictsThatChangedAreToBeSaved) {
   node_.UpdateDevices(kSource, {Npu("0"), Npu("1"), Npu("2")});
   node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});
-  node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});  // passes are counted no further
+  node_.Observe(kSource, {Good("0"), Good("1"), Good("2")});  // further passes are not counted
   EXPECT_TRUE(node_.all_verdicts_unsaved());
   node_.VerdictsSaved();
 

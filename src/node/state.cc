@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-constexpr size_t kMaxTimes = 128;  // of failures and falls read from a file
+constexpr size_t kMaxTimes = 128;  // the most failures and falls read from a file
 
 int64_t Ms(Steady time) {
   return time.time_since_epoch().count();
@@ -129,7 +129,7 @@ json::Object VerdictObject(const DeviceKey& key, const Verdict& verdict) {
   return object;
 }
 
-// Nothing when the state is none we know: such a device is verified anew.
+// Nothing if the state is unknown: the device is then verified again.
 std::optional<Verdict> ReadVerdict(const json::Object& object) {
   auto state = HealthStateFromName(json::GetString(object, "state").value_or(""));
   if (!state) return std::nullopt;
@@ -143,20 +143,19 @@ std::optional<Verdict> ReadVerdict(const json::Object& object) {
   verdict.failures = ReadTimes(object, "failures");
   verdict.falls = ReadTimes(object, "falls");
   verdict.held_until = Steady(Duration(json::GetInt(object, "heldUntil").value_or(0)));
-  // One that this version does not know is no weaker than any it knows.
+  // An unknown remedy counts as the strongest known one.
   verdict.remedy =
       RemedyFromName(json::GetString(object, "remedy").value_or("none")).value_or(Remedy::kReboot);
   return verdict;
 }
 
-// Of an object, which is not copied on its way.
+// Appends the object as a line, without a copy of it.
 void AddLine(const json::Value& object, std::string& text) {
   text += json::Write(object);
   text += '\n';
 }
 
-// Hands every line after the first to `each`; the first says which version this is, and goes to
-// `header`.
+// Passes the first line, which has the version, to `header`, and every other line to `each`.
 template <class Header, class Each>
 Status ReadLines(std::string_view text, Header header, Each each) {
   bool first = true;

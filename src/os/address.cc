@@ -71,7 +71,7 @@ Address AnyIpv4(uint16_t port) {
 }
 
 bool IsAddress(const std::string& host) {
-  in6_addr any{};  // room for either
+  in6_addr any{};  // large enough for both families
   return inet_pton(AF_INET, host.c_str(), &any) == 1 ||
          inet_pton(AF_INET6, host.c_str(), &any) == 1;
 }

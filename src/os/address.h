@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "host:port" as a socket address. Hosts are address literals: nothing here asks a resolver. Pure;
-// any thread.
+// Parses "host:port" to a socket address. Hosts are address literals; no name is resolved. Pure.
+// Any thread.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,22 +16,22 @@ namespace tessera::os {
 struct Address {
   sockaddr_storage storage{};
   socklen_t length = 0;
-  bool any = false;  // the host was left out: every address of the machine
+  bool any = false;  // no host: every address of the machine
 
   int family() const { return storage.ss_family; }
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// "127.0.0.1:9440", "[::1]:0", ":9440"; kInvalid otherwise.
+// "127.0.0.1:9440", "[::1]:0", ":9440". kInvalid otherwise.
 Result<Address> ParseAddress(std::string_view text);
 
-// Every IPv4 address of the machine, for kernels without IPv6.
+// All IPv4 addresses of the machine, for kernels without IPv6.
 Address AnyIpv4(uint16_t port);
 
 // Whether `host` is an address literal, without brackets: "127.0.0.1", "::1".
 bool IsAddress(const std::string& host);
 
-// The port of an address, in host order.
+// The port in host byte order.
 uint16_t PortOf(const Address& address);
 
 }  // namespace tessera::os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something to be done later that can be asked for again: of all wishes the earliest counts. One
+// A timer for one task that can be requested several times; the earliest request counts. One
 // thread: the loop's.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace tessera::os {
 
-// From now to the next of the moments that are `period` apart, the same ones for all who ask: what
-// is done now and then while all is quiet is done together, in one wake-up.
+// The time until the next multiple of `period` on a shared clock. Idle periodic work of all callers
+// thus shares one wake-up.
 inline Duration UntilBeat(Duration period) {
   return period - SystemClock().Now().time_since_epoch() % period;
 }
@@ -21,7 +21,7 @@ class Alarm {
  public:
   Alarm(Loop& loop, std::function<void()> task) : loop_(loop), task_(std::move(task)) {}
 
-  // Runs the task after `delay`, unless it is going to run sooner anyway.
+  // Runs the task after `delay`, unless it is already due sooner.
   void RingWithin(Duration delay) {
     const Steady at = SystemClock().Now() + delay;
     if (timer_ && at_ <= at) return;
@@ -36,7 +36,7 @@ class Alarm {
  private:
   Loop& loop_;
   const std::function<void()> task_;
-  Steady at_{};  // when it runs, while timer_ is set
+  Steady at_{};  // when the task runs, while timer_ is set
   Loop::Handle timer_;
 };
 

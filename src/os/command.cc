@@ -23,10 +23,10 @@ namespace tessera::os {
 namespace {
 
 constexpr size_t kMostOutput = 64 * 1024;
-constexpr int kGlanceMs = 5;          // between looks whether it has ended
-constexpr Duration kLastLook{1'000};  // of one that was killed
+constexpr int kGlanceMs = 5;          // between checks for its end
+constexpr Duration kLastLook{1'000};  // wait for a killed program
 
-// The environment, as exec takes it.
+// The environment in exec's form.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& changes) {
@@ -47,7 +47,8 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
-// A file in memory with this text: unlike a pipe, it takes all of it at once, read or not.
+// A memory file with this text. Unlike a pipe, it takes all of the text at once, even if the
+// program never reads it.
 Result<Fd> FileOf(const std::string& text) {
   Fd file(memfd_create("input", MFD_CLOEXEC));
   if (!file.valid()) return Fail(SystemError("memfd_create", errno));
@@ -61,7 +62,7 @@ Result<Fd> FileOf(const std::string& text) {
   return file;
 }
 
-// In an actions' list of posix_spawn, until the end of its scope.
+// A posix_spawn action list, for this scope.
 struct Actions {
   Actions() { posix_spawn_file_actions_init(&list); }
   ~Actions() { posix_spawn_file_actions_destroy(&list); }
@@ -82,7 +83,7 @@ Result<pid_t> Spawn(const Command& command, const Fd& input, const Fd& output) {
   posix_spawn_file_actions_adddup2(&actions.list, input.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions.list, output.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions.list, output.get(), STDERR_FILENO);
-  // What this process ignores or blocks is its own affair.
+  // The child must not inherit this process's ignored or blocked signals.
   Attributes attributes;
   sigset_t none;
   sigset_t all;
@@ -103,7 +104,7 @@ Result<pid_t> Spawn(const Command& command, const Fd& input, const Fd& output) {
   return pid;
 }
 
-// What has been written so far, waiting for at most so long for any.
+// Reads available output, waiting at most `wait_ms` for the first byte.
 void Drain(const Fd& pipe, int wait_ms, std::string& output) {
   pollfd readable{.fd = pipe.get(), .events = POLLIN, .revents = 0};
   if (poll(&readable, 1, wait_ms) <= 0) return;
@@ -113,7 +114,7 @@ void Drain(const Fd& pipe, int wait_ms, std::string& output) {
     const size_t room = kMostOutput - std::min(kMostOutput, output.size());
     output.append(buffer.data(), std::min(room, static_cast<size_t>(n)));
   }
-  // The end of all that write comes long before the program's where it closes what it has.
+  // A program that closes its output early would make this loop spin, so wait here.
   if (n == 0) poll(nullptr, 0, wait_ms);
 }
 
@@ -121,7 +122,7 @@ std::optional<int> Ended(pid_t pid) {
   int status = 0;
   const pid_t ended = waitpid(pid, &status, WNOHANG);
   if (ended == 0) return std::nullopt;
-  if (ended < 0) return 128;  // somebody else has waited for it
+  if (ended < 0) return 128;  // another caller has reaped it
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -133,7 +134,7 @@ Result<Answer> RunCommand(const Command& command) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return Fail(SystemError("pipe", errno));
   const Fd reading(ends[0]);
   Fd writing(ends[1]);
-  // Of this end alone: the program's own writes are to wait.
+  // Only our end is non-blocking; the program's writes must block.
   fcntl(reading.get(), F_SETFL, O_NONBLOCK);  // NOLINT(cppcoreguidelines-pro-type-vararg)
   const Steady until = SystemClock().Now() + command.limit;
   const pid_t pid = TRY(Spawn(command, input, writing));
@@ -148,7 +149,8 @@ Result<Answer> RunCommand(const Command& command) {
     }
     if (SystemClock().Now() < until) continue;
     kill(pid, SIGKILL);
-    // Who waits for a driver cannot be ended, and nobody waits for that: what is left is a zombie.
+    // A process inside a driver call cannot be killed. Its end is not awaited, so a zombie may
+    // remain.
     const Steady last = SystemClock().Now() + kLastLook;
     while (!Ended(pid) && SystemClock().Now() < last) poll(nullptr, 0, kGlanceMs);
     return Fail(Reason::kTimedOut, "{} did not end within {}", command.argv[0],

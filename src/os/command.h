@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is run to its end for what it answers, within a time limit. Any thread.
+// Runs a program to its end within a time limit and returns its output. Any thread.
 #pragma once
 
 #include <map>
@@ -12,24 +12,24 @@
 namespace tessera::os {
 
 struct Command {
-  std::vector<std::string> argv = {};  // a program without "/" is looked for in PATH
-  // Besides what this process has; empty: a variable that it is not to have.
+  std::vector<std::string> argv = {};  // a program without "/" is searched in PATH
+  // Changes to this process's environment. An empty value removes the variable.
   std::map<std::string, std::string> environment = {};
-  std::string input = {};  // on its standard input
-  Duration limit{10'000};  // it is killed after that
+  std::string input = {};  // standard input
+  Duration limit{10'000};  // the program is killed after this
 };
 
 struct Answer {
   int exit_code = 0;   // or 128 + signal number
-  std::string output;  // both streams together, the first 64 KiB
+  std::string output;  // both streams, the first 64 KiB
   bool operator==(const Answer&) const = default;
 };
 
-// kNotFound where there is no such program, kTimedOut when it was killed. What the program leaves
-// running behind it is not waited for, and lives on.
+// kNotFound if there is no such program, kTimedOut if it was killed. Child processes that it leaves
+// behind are not waited for and keep running.
 Result<Answer> RunCommand(const Command& command);
 
-// Where RunCommand finds a program of this name; empty where there is none.
+// The path at which RunCommand finds this program, or empty.
 std::string FindProgram(const std::string& name);
 
 }  // namespace tessera::os

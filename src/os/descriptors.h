@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many files and sockets this process may have open. Any thread.
+// The process's limit of open files and sockets. Any thread.
 #pragma once
 
 #include <cstddef>
 
 namespace tessera::os {
 
-// How many it may have.
 size_t DescriptorLimit();
 
-// Raises that as far as the process may by itself, up to kEnoughDescriptors. Returns what it was.
-// More would make those slow that look at each they may have.
+// Raises the limit as far as the process may, up to kEnoughDescriptors, and returns the former
+// limit. A higher limit would slow programs that scan all possible descriptors.
 inline constexpr size_t kEnoughDescriptors = 65'536;
 size_t RaiseDescriptorLimit();
 
-// Whether another could be opened now.
+// Whether another descriptor can be opened now.
 bool HasDescriptorLeft();
 
 }  // namespace tessera::os

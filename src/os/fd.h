@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns one file descriptor. Movable, not copyable; closes it in its destructor.
+// Owns one file descriptor and closes it on destruction. Movable, not copyable.
 #pragma once
 
 #include <unistd.h>

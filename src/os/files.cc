@@ -67,16 +67,17 @@ Status WriteAll(const Fd& fd, std::string_view content, const std::string& path)
   return {};
 }
 
-// The same directory: a rename across directories is not seen by every watcher, nor atomic across
-// mounts. One name a process: what a crash left behind is overwritten by the next write.
+// The temporary file must be in the same directory: a rename across directories is invisible to
+// some watchers, and not atomic across mounts. The name is fixed for a process, so the next write
+// overwrites leftovers of a crash.
 std::string TemporaryName(const std::string& path) {
   return path + ".tmp" + std::to_string(getpid());
 }
 
-// Whether what is written must outlive the kernel, or only this process.
+// Whether a write must survive a kernel crash, or only the death of this process.
 enum class Outlives : bool { kProcess, kKernel };
 
-// What a crash left behind makes room for it, and seldom is there.
+// Removes a crash's leftover, which is rare, and retries.
 Result<Fd> CreateTemporary(const std::string& path, mode_t mode) {
   for (bool again = false;; again = true) {
     Fd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
@@ -115,8 +116,8 @@ Status PutInPlace(const std::string& path) {
   return Fail(std::move(error));
 }
 
-// Threads that replace the same file do so one after the other: they have one temporary name. So
-// many that a hundred threads with files of their own hardly meet.
+// Serializes threads that replace the same file, since they share its temporary name. With this
+// many mutexes, threads with different files rarely collide.
 Mutex& MutexOf(const std::string& path) {
   static std::array<Mutex, 1024> mutexes;
   return mutexes.at(std::hash<std::string>()(path) % mutexes.size());
@@ -136,7 +137,7 @@ Result<std::string> ReadFile(const std::string& path, size_t most) {
     if (n < 0) return Fail(SystemError("cannot read " + path, errno));
     if (n == 0) break;
     text.append(buffer, static_cast<size_t>(n));
-    // What the kernel makes up says that it is empty, or a page.
+    // Files in /proc and /sys have a size of 0 or a page, so read until the end.
     if (text.size() == static_cast<size_t>(info.st_size)) break;
   }
   return text;
@@ -219,7 +220,7 @@ bool Exists(const std::string& path) {
 }
 
 std::string FollowBelow(const std::string& root, const std::string& path) {
-  constexpr int kMostLinks = 40;  // as the kernel has it
+  constexpr int kMostLinks = 40;  // the kernel's limit
   int links = 0;
   std::string reached = root;
   std::string rest = path.substr(root.size());
@@ -274,7 +275,7 @@ Status MakeDirectories(const std::string& path, mode_t mode) {
     const auto info = InspectTarget(path);
     return info && info->type == FileInfo::Type::kDirectory;
   };
-  // Looked at first: mkdir waits for whoever writes in the directory above.
+  // Check first: mkdir blocks while another process writes in the parent directory.
   if (path.empty() || path == "/" || is_there()) return {};
   int made = mkdir(path.c_str(), mode);
   if (made != 0 && errno == ENOENT) {
@@ -282,7 +283,7 @@ Status MakeDirectories(const std::string& path, mode_t mode) {
     made = mkdir(path.c_str(), mode);
   }
   if (made == 0) {
-    chmod(path.c_str(), mode);  // the mode asked for, whatever the umask
+    chmod(path.c_str(), mode);  // set the mode despite the umask
     return {};
   }
   const int error = errno;

@@ -30,7 +30,7 @@ Result<FileLock> FileLock::Take(const std::string& path) {
   return Fail(SystemError("cannot lock " + path, errno));
 }
 
-// flock itself waits for ever: for a process that is stopped, say.
+// Polls, because flock itself would wait forever, for example for a stopped process.
 Result<FileLock> FileLock::TakeWithin(const std::string& path, Duration patience) {
   constexpr Duration kBetween{1};
   const Steady end = SystemClock().Now() + patience;

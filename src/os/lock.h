@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exclusive lock on a file (flock): held until destroyed or the process ends, however it ends.
+// An exclusive lock on a file (flock). The kernel releases it when the process ends, however it
+// ends.
 #pragma once
 
 #include <string>
@@ -12,9 +13,9 @@ namespace tessera::os {
 
 class FileLock {
  public:
-  // kStateLocked when another process holds it; does not wait.
+  // kStateLocked if another process holds it. Does not wait.
   static Result<FileLock> Take(const std::string& path);
-  // As Take, but waits so long for it.
+  // As Take, but waits up to `patience`.
   static Result<FileLock> TakeWithin(const std::string& path, Duration patience);
 
  private:

@@ -22,7 +22,7 @@ timeval ToTimeval(Duration d) {
   return {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
 }
 
-// What libevent has to say goes where ours goes: its own way to standard error waits for a reader.
+// Sends libevent's messages to our log. Its own output would block on a stuck reader.
 void TakeLog(int severity, const char* text) {
   if (severity == EVENT_LOG_DEBUG) return;
   log::Warn("event loop", {{"text", text}});
@@ -30,8 +30,8 @@ void TakeLog(int severity, const char* text) {
 
 }  // namespace
 
-// libevent keeps a pointer to this, so it stays at one address for as long as the event is armed.
-// The task is shared: it may destroy its own handle while it runs.
+// libevent keeps a pointer to this, so its address must not change while the event is armed. The
+// task is shared, since it may destroy its own handle while it runs.
 struct Loop::Handle::Impl {
   Impl(event_base* base, int fd, short what, std::function<void()> task_, Steady due_ = {})
       : task(std::make_shared<std::function<void()>>(std::move(task_))),
@@ -41,8 +41,8 @@ struct Loop::Handle::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // libevent's time is behind ours by a tick of the kernel's, and by what ran since the loop woke:
-  // by ours, its timers would be early.
+  // libevent's cached time lags behind ours by a kernel tick and by the tasks run since the
+  // wake-up. Its timers may therefore fire early by our clock; re-arm for the rest.
   static void Fire(evutil_socket_t, short, void* argument) {
     auto* self = static_cast<Impl*>(argument);
     if (const Duration left = self->due - SystemClock().Now(); left > Duration(0)) {
@@ -58,7 +58,7 @@ struct Loop::Handle::Impl {
   }
 
   std::shared_ptr<std::function<void()>> task;
-  const Steady due;  // of a timer that runs once
+  const Steady due;  // for a one-shot timer
   event* armed;
 };
 
@@ -72,13 +72,13 @@ struct Loop::Impl {
   event_base* base = event_base_new();
   Fd wake{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Handle wake_watch;
-  std::unique_ptr<Handle::Impl> own_turn;  // of what the loop's thread has posted
+  std::unique_ptr<Handle::Impl> own_turn;  // runs tasks posted by the loop's own thread
   std::atomic<std::thread::id> runs_on{};
   std::atomic<bool> stopping{false};
   Mutex mutex;
   std::vector<std::function<void()>> posted TESSERA_GUARDED_BY(mutex);
 
-  // The loop's own thread waits for nothing meanwhile: the kernel need not be asked.
+  // The loop's own thread is not blocked in the kernel now, so it needs no eventfd write.
   void WakeFromHere() {
     if (runs_on.load(std::memory_order_relaxed) != std::this_thread::get_id()) return Wake();
     event_active(own_turn->armed, EV_TIMEOUT, 0);
@@ -100,7 +100,7 @@ struct Loop::Impl {
 };
 
 Loop::Loop() : impl_(std::make_unique<Impl>()) {
-  // One place for all loops, which may begin on several threads.
+  // Set once for all loops, which may start on several threads.
   [[maybe_unused]] static const bool logs = (event_set_log_callback(TakeLog), true);
   impl_->wake_watch = WhenReadable(impl_->wake.get(), [this] {
     uint64_t count = 0;
@@ -115,7 +115,8 @@ Loop::Loop() : impl_(std::make_unique<Impl>()) {
 Loop::~Loop() {
   impl_->wake_watch = Handle();
   impl_->own_turn.reset();
-  // libevent forgets callbacks that it has put off, and the connections that these hold with them.
+  // Runs deferred callbacks. libevent would drop them with the connections that they hold, which
+  // leaks both.
   event_base_loop(impl_->base, EVLOOP_NONBLOCK);
   event_base_free(impl_->base);
 }
@@ -157,7 +158,7 @@ Loop::Handle Loop::OnSignal(int signal, std::function<void()> task) {
 
 void Loop::Run() {
   if (impl_->stopping) {
-    impl_->RunPosted();  // Stop came first; what was posted before it still runs
+    impl_->RunPosted();  // Stop came before Run; tasks posted before it still run
   } else {
     impl_->runs_on = std::this_thread::get_id();
     event_base_loop(impl_->base, EVLOOP_NO_EXIT_ON_EMPTY);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event loop that owns the agent's state (libevent underneath). Everything runs on the thread
-// that called Run; Post and Stop alone may be called from any thread. Timers, watches and signals
-// end when their handle is destroyed, on the loop's thread.
+// The event loop, on libevent. Everything runs on the thread that called Run. Only Post and Stop
+// may be called from any thread. Destroying a handle, on the loop's thread, ends its timer, watch
+// or signal handler.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace tessera::os {
 
 class Loop {
  public:
-  // A running timer, file watch or signal handler; destroying it ends it.
+  // A running timer, file watch or signal handler. Destroying it ends it.
   class Handle {
    public:
     struct Impl;
@@ -38,22 +38,22 @@ class Loop {
 
   // Runs `task` on the loop's thread, in the order of posting. Any thread.
   void Post(std::function<void()> task);
-  // Once, after at least `delay`.
+  // Runs `task` once, after at least `delay`.
   [[nodiscard]] Handle After(Duration delay, std::function<void()> task);
-  // Again and again, first after `period`.
+  // Runs `task` every `period`, first after one.
   [[nodiscard]] Handle Every(Duration period, std::function<void()> task);
-  // Whenever `fd` can be read; the caller keeps `fd` open.
+  // Runs `task` whenever `fd` is readable. The caller keeps `fd` open.
   [[nodiscard]] Handle WhenReadable(int fd, std::function<void()> task);
   [[nodiscard]] Handle OnSignal(int signal, std::function<void()> task);
 
-  // Until Stop; tasks posted before Stop have run by then.
+  // Runs until Stop. Tasks posted before Stop have run when it returns.
   void Run();
   // Any thread.
   void Stop();
-  // Runs on the loop's thread what is due now, without waiting.
+  // Runs on the loop's thread what is due now, without blocking.
   void RunOnce();
 
-  // For http/, whose server lives on this loop.
+  // For http/, which adds its own events to this loop.
   event_base* base();
 
  private:

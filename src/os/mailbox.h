@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How other threads reach an object that lives on a loop's thread and may be gone when they do:
+// Lets other threads call an object on a loop's thread that may be gone by then:
 //
 //   class Sweeper {
 //     os::Mailbox<Sweeper> mailbox_{loop_, *this};  // the last member: destroyed first
 //   };
 //   worker.Run([done = mailbox_.Bind(&Sweeper::Done)] { done(Sweep()); });
 //
-// Made and destroyed on the loop's thread. What Bind returns may be copied, called and destroyed on
-// any thread, as long as the loop lives.
+// Create and destroy it on the loop's thread. The result of Bind may be copied, called and
+// destroyed on any thread while the loop lives.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // A callable that has `function(owner, arguments...)` run on the loop's thread, unless the owner
-  // is gone by then. Arguments are copied or moved into the loop's line.
+  // A callable that runs `function(owner, arguments...)` on the loop's thread, unless the owner is
+  // gone by then. The arguments are copied or moved into the loop's queue.
   template <class F>
   auto Bind(F function) const {
     return [slot = slot_, function](auto&&... arguments) {
@@ -40,7 +40,7 @@ class Mailbox {
  private:
   struct Slot {
     Loop& loop;
-    T* owner;  // the loop's thread only
+    T* owner;  // only used on the loop's thread
   };
   const std::shared_ptr<Slot> slot_;
 };

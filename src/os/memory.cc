@@ -9,8 +9,7 @@
 namespace tessera::os {
 namespace {
 
-// Of one program or library; the writable segments are left alone, their pages would come back
-// without what was written.
+// Drops one object's pages. Writable segments are skipped, because their changes would be lost.
 int ForgetObject(dl_phdr_info* object, size_t, void*) {
   const auto page = static_cast<uintptr_t>(getpagesize());
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -18,7 +17,7 @@ int ForgetObject(dl_phdr_info* object, size_t, void*) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
     const uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
-    // Refused for what is no file, such as the kernel's own object: all the same.
+    // Fails for objects without a file, such as the vDSO, which is harmless.
     (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   return 0;
@@ -27,7 +26,7 @@ int ForgetObject(dl_phdr_info* object, size_t, void*) {
 }  // namespace
 
 void KeepHeapSmall() {
-  // Once set, glibc no longer raises them by itself.
+  // Setting these also stops glibc from raising them dynamically.
   constexpr int kLarge = 128 * 1024;
   // NOLINTBEGIN(concurrency-mt-unsafe): before any thread
   mallopt(M_MMAP_THRESHOLD, kLarge);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a process that lives for months.
+// Keeps the memory of a long-running process small.
 #pragma once
 
 namespace tessera::os {
 
-// Large pieces go back to the kernel as soon as they are freed, and all threads share two heaps:
-// what one of them needed for a moment, such as a scan of many thousand devices, is not kept by it
-// for ever; and with a single one, threads that start at once wait for each other. Before any
-// thread is started.
+// Makes malloc return large blocks to the kernel when freed, and limits it to two heaps. Otherwise
+// each thread would keep the memory of its largest moment, such as a scan of thousands of devices.
+// A single heap would make threads that start together contend. Call before any thread starts.
 void KeepHeapSmall();
 
-// Gives back the pages of the program's file and its libraries that are mapped and not written to.
-// What is used again comes back from the kernel's page cache by itself, a few pages at a time; what
-// only the start needed stays away, and the kernel can have its memory without asking. Any thread.
+// Drops the unwritten pages of the program and its libraries from this process. Used pages return
+// from the page cache on demand; pages that only the start needed stay away. Any thread.
 void ForgetUnwrittenPages();
 
 }  // namespace tessera::os

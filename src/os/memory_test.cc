@@ -14,7 +14,7 @@ extern "C" const char etext;
 namespace tessera::os {
 namespace {
 
-// Pages of mapped files that are in memory; 0 where the kernel does not say.
+// Resident pages of mapped files; 0 if the kernel does not tell.
 long ResidentFilePages() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

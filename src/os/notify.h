@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells systemd how the service is doing (sd_notify(3): a datagram to $NOTIFY_SOCKET). libsystemd
-// has no static library in Debian 12, and the protocol is one write. Any thread.
+// Reports the service's state to systemd: sd_notify(3), one datagram to $NOTIFY_SOCKET. Written
+// here because Debian 12 has no static libsystemd. Any thread.
 #pragma once
 
 #include <string_view>
 
 namespace tessera::os {
 
-// "READY=1", "STOPPING=1", "STATUS=...". Without $NOTIFY_SOCKET it does nothing.
+// `state` is "READY=1", "STOPPING=1" or "STATUS=...". Without $NOTIFY_SOCKET it does nothing.
 void NotifyServiceManager(std::string_view state);
 
 }  // namespace tessera::os

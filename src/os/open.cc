@@ -13,18 +13,19 @@ namespace tessera::os {
 namespace {
 
 constexpr int kLook = O_PATH | O_CLOEXEC;
-// Whoever holds a lease on the file is not waited for.
+// O_NONBLOCK: do not wait for the holder of a lease on the file.
 constexpr int kOpen = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-// What `name` is in the directory, and nothing that it leads to. Not valid(): see errno.
+// The entry `name` of the directory itself, without following it. On failure not valid(); see
+// errno.
 Fd Beneath(const Fd& directory, const std::string& name, int flags) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_NOFOLLOW | O_CLOEXEC);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
   const auto fd = syscall(SYS_openat2, directory.get(), name.c_str(), &how, sizeof how);
   if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return Fd(static_cast<int>(fd));
-  // Before Linux 5.6, and where a seccomp filter does not know it: of one name, no link is
-  // followed.
+  // Without openat2 (before Linux 5.6, or under an old seccomp filter): a single name is safe,
+  // since O_NOFOLLOW follows no link.
   if (name.find('/') != std::string::npos) {
     errno = EXDEV;
     return {};
@@ -61,7 +62,7 @@ Result<Fd> OpenFileIn(const Fd& directory, const std::string& name, int access,
   return OpenSeen(seen, access, called);
 }
 
-// The kernel opens nothing but a directory then.
+// With O_DIRECTORY the kernel opens directories only.
 Result<Fd> OpenDirectoryIn(const Fd& directory, const std::string& name,
                            const std::string& called) {
   Fd fd = Beneath(directory, name, O_RDONLY | O_DIRECTORY);

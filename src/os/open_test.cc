@@ -16,7 +16,7 @@ class OpenTest : public testing::Test {
  protected:
   ~OpenTest() override { (void)RemoveTree(dir_); }
 
-  // As each who reads or writes files opens them; empty: it did.
+  // Opens the file as every reader and writer does. Empty on success, else the error.
   std::vector<std::string> OpenAll(const std::string& name) const {
     const std::string path = dir_ + "/" + name;
     const Fd directory(open(dir_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of who opens what. Header-only.
+// Helpers to test which files are opened. Header-only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace tessera::os {
 
-// Whether anybody has opened it since this was made.
+// Detects any open of a file since construction.
 class OpenWatch {
  public:
   explicit OpenWatch(const std::string& path) {
@@ -29,7 +29,7 @@ class OpenWatch {
   const Fd watch_{inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
 };
 
-// /dev/urandom's number, as a container may make it. False: this user may make no device node.
+// Makes a device node with /dev/urandom's number, as a container may. False if this user may not.
 inline bool MakeDevice(const std::string& path) {
   return mknod(path.c_str(), S_IFCHR | 0666, makedev(1, 9)) == 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a file is, and who else may change it. Any thread.
+// A file's owner, and who else may change it. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,11 @@ struct Owner {
   bool operator==(const Owner&) const = default;
 };
 
-// Symbolic links are followed. kNotFound when nothing is there.
+// Follows symbolic links. kNotFound if the path does not exist.
 Result<Owner> OwnerOf(const std::string& path);
-// Whether nobody but root and `self` may write there. Root's group is root.
+// Whether only root and `self` may write. Root's group counts as root.
 bool IsSafe(const Owner& owner, uid_t self);
-// An octal mode as people write it: "0755".
+// The mode in octal: "0755".
 std::string ModeText(mode_t mode);
 
 }  // namespace tessera::os

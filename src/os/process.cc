@@ -101,7 +101,7 @@ std::vector<pid_t> ProcessIds() {
   return ids;
 }
 
-// The second field, a name in brackets, may have anything in it.
+// The second field, a name in parentheses, may contain any character.
 std::vector<std::string> StatOf(const std::string& name) {
   const auto text = ReadFile("/proc/" + name + "/stat");
   const size_t name_end = text ? text->rfind(") ") : std::string::npos;
@@ -118,7 +118,7 @@ std::optional<pid_t> FindProcess(std::string_view name) {
 }
 
 bool RunsInPod() {
-  // kubelet tells every container where the API server is.
+  // Kubelet sets this variable in every container.
   return Variable("KUBERNETES_SERVICE_HOST").has_value();
 }
 

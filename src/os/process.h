@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process, started with posix_spawn (the parent may have threads). One thread.
+// A child process, started with fork and exec. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -15,21 +15,21 @@ namespace tessera::os {
 
 class Process {
  public:
-  // Starts `argv` with the parent's environment; standard output and error go to `log_path`
-  // (appended), or where the parent's go when empty. The child is killed when the thread that
-  // started it ends: start children from a thread that stays.
+  // Starts `argv` with the parent's environment. Output and errors are appended to `log_path`, or
+  // go to the parent's if it is empty. The child is killed when the starting thread ends, so start
+  // it from a thread that stays.
   static Result<Process> Start(const std::vector<std::string>& argv, const std::string& log_path);
 
   Process() = default;
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
-  // Kills and reaps a child that still runs.
+  // Kills and reaps a running child.
   ~Process();
 
   void Signal(int signal);
-  // Waits for the end; the exit code, or 128 + signal number.
+  // Waits for the end. Returns the exit code, or 128 + signal number.
   int Wait();
-  // The same, without waiting: nothing while it runs.
+  // As Wait without blocking; nothing while the child runs.
   std::optional<int> Poll();
   pid_t pid() const { return pid_; }
 
@@ -38,19 +38,18 @@ class Process {
   pid_t pid_ = -1;
 };
 
-// All that /proc shows, by their numbers.
+// The process ids visible in /proc.
 std::vector<pid_t> ProcessIds();
-// What /proc/NAME/stat says, from the state on, which is its third field (proc(5)); empty: there is
-// none. NAME: "17", "self/task/18".
+// The fields of /proc/NAME/stat from the state on, the third one (proc(5)). Empty if there is no
+// such process. NAME is "17" or "self/task/18".
 std::vector<std::string> StatOf(const std::string& name);
-// The first process, by its number, whose command line begins with this word; as far as /proc shows
-// them.
+// The visible process with the lowest id whose command line starts with this word.
 std::optional<pid_t> FindProcess(std::string_view name);
 // Whether this process is in a container of a Kubernetes pod.
 bool RunsInPod();
-// What the environment says; nothing where it has no such variable. Any thread: nobody changes it.
+// An environment variable, or nothing. Any thread, because no code changes the environment.
 std::optional<std::string> Variable(const std::string& name);
-// The machine's own name; in a container, the pod's.
+// The machine's name, or the pod's in a container.
 std::string HostName();
 // The path of the running program.
 std::string OwnPath();

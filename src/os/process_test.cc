@@ -49,7 +49,7 @@ TEST(ProcessTest, AProcessIsFoundByTheFirstWordOfItsCommandLine) {
   auto process = Process::Start({name, "100"}, "");
   ASSERT_TRUE(process);
 
-  // Between fork and exec the child still goes by our own name.
+  // Between fork and exec the child still has our name.
   while (!FindProcess(name)) sched_yield();
 
   EXPECT_EQ(FindProcess(name), process->pid());

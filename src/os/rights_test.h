@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of what a process may do that is root and has no capability, as agents in pods.
-// Header-only.
+// Helpers to test a root process without capabilities, such as an agent in a pod. Header-only.
 #pragma once
 
 #include <linux/capability.h>
@@ -18,8 +17,8 @@
 
 namespace tessera::os {
 
-// On a thread that has these capabilities alone, as far as this process has them. False: this
-// process is not root, so nothing was done.
+// Runs `task` on a thread with only these capabilities, as far as this process has them. False,
+// without running it, if this process is not root.
 inline bool RunAsRootWith(std::initializer_list<int> capabilities,
                           const std::function<void()>& task) {
   if (geteuid() != 0) return false;
@@ -36,8 +35,8 @@ inline bool RunAsRootWith(std::initializer_list<int> capabilities,
   return true;
 }
 
-// An access list by which all but root may do anything, as a directory's owner may set one. False:
-// the file system knows none.
+// Sets an access list that denies everything to root only, as a directory's owner may. False if the
+// file system has no access lists.
 inline bool DenyToRoot(const std::string& path) {
   struct {
     posix_acl_xattr_header header{.a_version = POSIX_ACL_XATTR_VERSION};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that nobody waits for: it owns, or shares, all that it uses.
+// Detached threads. A thread must own or share everything that it uses.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,12 @@
 
 namespace tessera::os {
 
-// kIo where the process may have no more threads (a limit of its cgroup's, or of its user's).
+// kIo if the process may have no more threads (a limit of its cgroup or user).
 Status StartThread(std::function<void()> run);
 
-// The task's result, by a thread of its own; nothing where it takes longer, or there is no thread.
-// It goes on then: it owns, or shares, all that it uses.
+// Runs the task on its own thread and returns its result. Nothing if it takes longer than `limit`
+// or there is no thread. A late task keeps running, so it must own or share everything that it
+// uses.
 template <class T>
 std::optional<T> Within(Duration limit, std::function<T()> task) {
   struct Shared {
@@ -40,10 +41,10 @@ std::optional<T> Within(Duration limit, std::function<T()> task) {
   return std::move(shared->result);
 }
 
-// One thread of its owner's, started once. One at a time.
+// Starts a thread at most once. One thread.
 class ThreadOnce {
  public:
-  // Where there can be no thread the log says what is `missed`, and the next Start tries again.
+  // If no thread can be started, the log names the `missed` work, and the next Start tries again.
   void Start(std::function<void()> run, std::string_view missed);
 
  private:

@@ -21,7 +21,7 @@
 namespace tessera::os {
 namespace {
 
-// What stays in one directory is looked at no further than this.
+// The number of stuck entries in one directory after which it is given up.
 constexpr size_t kMostStuck = 1000;
 
 struct CloseDirectory {
@@ -29,7 +29,7 @@ struct CloseDirectory {
 };
 using Stream = std::unique_ptr<DIR, CloseDirectory>;
 
-// A descriptor of its own: closedir closes it, and reading begins at the beginning.
+// Opens its own descriptor, which closedir closes, and which starts at the first entry.
 Stream StreamOf(const Fd& directory) {
   Fd own(openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   Stream stream(own.valid() ? fdopendir(own.get()) : nullptr);
@@ -37,7 +37,7 @@ Stream StreamOf(const Fd& directory) {
   return stream;
 }
 
-// Empty: there is none left.
+// Empty at the end.
 std::string NextName(const Stream& stream) {
   for (;;) {
     const dirent* entry = readdir(stream.get());  // NOLINT(concurrency-mt-unsafe): own stream
@@ -51,21 +51,20 @@ bool IsOver(Steady until) {
   return until != Steady::max() && SystemClock().Now() >= until;
 }
 
-// chmod of what was looked at: fchmod takes no descriptor that was opened with O_PATH.
+// chmod through /proc, because fchmod rejects O_PATH descriptors.
 void ChangeMode(const Fd& seen, mode_t mode) {
   (void)chmod(fmt::format("/proc/self/fd/{}", seen.get()).c_str(), mode);
 }
 
-// Takes back what a directory's owner has taken from others by a mode or an access list, if that
-// may be done: its owner may, and who has CAP_FOWNER. So nothing is needed that goes round
-// permissions.
+// Restores access that a directory's owner removed by a mode or an access list. The owner and
+// CAP_FOWNER may do so, so no right to bypass permissions (CAP_DAC_OVERRIDE) is needed.
 void SetRights(const Fd& seen, mode_t mode) {
   const std::string path = fmt::format("/proc/self/fd/{}", seen.get());
   (void)removexattr(path.c_str(), "system.posix_acl_access");
   ChangeMode(seen, mode);
 }
 
-// So that what is in it can be removed.
+// Makes the directory's entries removable.
 void LetIn(const Fd& directory) {
   struct stat info{};
   if (fstat(directory.get(), &info) != 0) return;
@@ -74,7 +73,7 @@ void LetIn(const Fd& directory) {
   SetRights(directory, own ? (info.st_mode & 07777U) | 0700U : 0777);
 }
 
-// Not valid(): see errno.
+// On failure not valid(); see errno.
 Fd LookAt(int in, const std::string& name) {
   return Fd(openat(in, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -83,14 +82,14 @@ Fd OpenSeen(const Fd& seen) {
   return Fd(openat(seen.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// Whoever filled it may have nested directories deeper than there are descriptors, or room on the
-// stack: those below a directory are moved up beside it, until none is below another.
+// Empties a directory of any depth. Nesting may exceed the number of descriptors or the stack, so
+// subdirectories are moved up to the top before they are emptied.
 class Emptying {
  public:
   Emptying(const Fd& top, std::string path, std::set<std::string> keep, Steady until)
       : top_(top), path_(std::move(path)), stay_(std::move(keep)), until_(until) {}
 
-  // Why the first of what stays does.
+  // The error of the first entry that stays.
   Status Run() {
     const size_t most = stay_.size() + kMostStuck;
     while (stay_.size() <= most) {
@@ -115,7 +114,7 @@ class Emptying {
     if (why_) why_ = removed;
   }
 
-  // Some names in a directory but for these, in any order. There may be millions.
+  // Up to kMost names in a directory except `but`, in any order. There may be millions.
   static Result<std::vector<std::string>> SomeNamesIn(const Fd& directory, const std::string& path,
                                                       const std::set<std::string>& but) {
     constexpr size_t kMost = 1000;
@@ -146,7 +145,7 @@ class Emptying {
     return Fail(SystemError("cannot remove " + whole, errno));
   }
 
-  // Removes what is in a directory of the first one; directories go up to that.
+  // Removes the entries of a subdirectory of the top. Its own subdirectories move to the top.
   Status Flatten(const Fd& directory, const std::string& path) {
     std::set<std::string> stay;
     Status first;
@@ -187,7 +186,7 @@ class Emptying {
 
   const Fd& top_;
   const std::string path_;
-  std::set<std::string> stay_;  // what is to, and what cannot be removed
+  std::set<std::string> stay_;  // names to keep, and names that cannot be removed
   const Steady until_;
   uint64_t moved_ = 0;
   Status why_;

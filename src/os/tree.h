@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories that somebody else has filled, with any names, modes, owners and depth. Nothing in
-// them is opened but directories, and no link is followed. RemoveTree (files.h) takes them away
-// whole. Any thread; it waits for disks.
+// Measures and empties directories that others have filled, with any names, modes, owners and
+// depth. Only directories are opened, and no link is followed. RemoveTree (files.h) removes a whole
+// tree. Any thread. May wait for disks.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,31 +18,32 @@
 
 namespace tessera::os {
 
-// The directory, no link to one, to be read. One that may not be read gets `mode` before that, and
-// loses its access list, if that may be done: who fills it may have taken the right away. Not
-// valid(): see errno.
+// Opens a directory, but no link to one, for reading. If it is unreadable, it first gets `mode` and
+// loses its access list, where permitted, because its owner may have removed the right. On failure
+// not valid(); see errno.
 Fd OpenDirectory(const std::string& path, mode_t mode);
 
 struct TreeBounds {
   size_t entries = SIZE_MAX;
-  int depth = 8;  // of directories below the first
+  int depth = 8;  // of directories below the top
   Steady until = Steady::max();
 };
 
-// That a file takes of the disk.
+// The disk space of a file.
 uint64_t BytesOf(const struct stat& info);
 
 struct TreeSize {
-  uint64_t bytes = 0;  // of the disk, by what is in it
-  uint64_t own = 0;    // the same, by its own names; those that are removed give nothing back
+  uint64_t bytes = 0;  // disk space of the entries below the top
+  // Disk space of the top directory itself. Removing its entries does not free it.
+  uint64_t own = 0;
   size_t entries = 0;
-  // Why there may be more: what the bounds leave out, or a directory that may not be looked into.
+  // An error if the size may be incomplete: a bound was reached, or a directory is unreadable.
   Status whole{};
 };
 TreeSize MeasureTree(const std::string& path, const TreeBounds& bounds);
 
-// Removes all but these names from a directory, and goes on with the rest where something cannot be
-// removed. kTimedOut: there is too much, or somebody fills it as quickly.
+// Removes all entries except `keep`, and continues past entries that cannot be removed. kTimedOut
+// if there are too many, or another process adds them as fast.
 Status EmptyDirectory(const std::string& path, const std::set<std::string>& keep, Steady until);
 
 }  // namespace tessera::os

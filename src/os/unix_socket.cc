@@ -33,7 +33,7 @@ Error ConnectError(const std::string& path, int error) {
   return SystemError("cannot connect to " + path, error);
 }
 
-// Waits for a connect in progress; unix sockets finish at once unless the backlog is full.
+// Waits for a connect in progress. Unix sockets connect at once unless the backlog is full.
 int WaitConnected(const Fd& fd, Duration timeout) {
   pollfd p{.fd = fd.get(), .events = POLLOUT, .revents = 0};
   if (poll(&p, 1, static_cast<int>(timeout.count())) <= 0) return ETIMEDOUT;
@@ -49,7 +49,8 @@ Result<Fd> ListenUnix(const std::string& path, mode_t mode) {
   sockaddr_un address = TRY(AddressOf(path));
   Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return Fail(SystemError("cannot make a socket", errno));
-  // Set before bind, the mode is the file's from its first moment: no umask, no chmod race.
+  // Set before bind, so the file has this mode from its first moment, without a umask or chmod
+  // race.
   if (fchmod(fd.get(), mode) != 0) return Fail(SystemError("cannot set mode of " + path, errno));
   // bind never follows a symbolic link and never replaces a file.
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -77,7 +78,7 @@ Result<Fd> ConnectUnix(const std::string& path, Duration timeout) {
 
 bool IsListening(const std::string& path) {
   auto fd = ConnectUnix(path, Duration(200));
-  // A full backlog (EAGAIN) and no answer in time mean that somebody is there.
+  // A full backlog (EAGAIN) or a timeout means that a listener exists.
   return fd.has_value() || fd.error().reason == Reason::kTimedOut;
 }
 
@@ -85,7 +86,8 @@ bool RemoveStaleSocket(const std::string& path) {
   auto info = Inspect(path);
   if (!info) return info.error().reason == Reason::kNotFound;
   if (info->type != FileInfo::Type::kSocket) return false;
-  // Only "connection refused" proves that nobody listens; no permission or no descriptor does not.
+  // Only "connection refused" proves that there is no listener; a permission or descriptor error
+  // does not.
   auto connection = ConnectUnix(path, Duration(200));
   if (connection || connection.error().reason != Reason::kUnavailable) return false;
   return RemoveFile(path).has_value();

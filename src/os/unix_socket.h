@@ -12,21 +12,21 @@
 
 namespace tessera::os {
 
-// The longest path a unix socket can have (sun_path is 108 bytes with its end).
+// The longest path of a unix socket (sun_path is 108 bytes with the NUL).
 inline constexpr size_t kMaxSocketPath = 107;
 
-// Binds and listens on a new socket of the given mode. Nothing is replaced: a path that exists is
-// kSocketInUse when a live process listens there, kSocketPlanted when it is anything else.
+// Binds and listens on a new socket of the given mode. An existing path is never replaced:
+// kSocketInUse if a live process listens there, else kSocketPlanted.
 Result<Fd> ListenUnix(const std::string& path, mode_t mode = 0600);
 
-// Connects, waiting at most `timeout`. kNotFound: no such path; kUnavailable: nobody listens.
+// Connects within `timeout`. kNotFound: no such path. kUnavailable: no listener.
 Result<Fd> ConnectUnix(const std::string& path, Duration timeout);
 
 // Whether a live process listens on the socket.
 bool IsListening(const std::string& path);
 
-// Removes `path` when it is a socket nobody listens on; true when it is gone afterwards. Symbolic
-// links and other files are left alone.
+// Removes a socket without a listener. True if the path is gone afterwards. Symbolic links and
+// other files are left alone.
 bool RemoveStaleSocket(const std::string& path);
 
 }  // namespace tessera::os

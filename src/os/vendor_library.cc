@@ -10,7 +10,8 @@
 namespace tessera::os {
 namespace {
 
-// Below a driver's root absolute symbolic links mean that root: Debian's libraries are such.
+// Absolute links below a driver's root are relative to that root; Debian's libraries have such
+// links.
 std::string Followed(const std::string& path, Directories directories) {
   const size_t name = path.rfind('/');
   for (const std::string_view directory : directories) {
@@ -21,20 +22,21 @@ std::string Followed(const std::string& path, Directories directories) {
   return path;
 }
 
-// A link to nowhere is none, nor is a directory, such as kubelet makes for a mount of a file that
-// is not there.
+// False for dangling links and directories. Kubelet creates a directory when it mounts a missing
+// file.
 bool IsFile(const std::string& path) {
   const auto info = InspectTarget(path);
   return info && info->type == FileInfo::Type::kFile;
 }
 
-// In a directory like /tmp nobody removes or renames what is another's.
+// In a sticky directory like /tmp, users cannot remove or rename others' files.
 bool IsTrusted(const Owner& owner, uid_t self) {
   const bool sticky = (owner.mode & S_ISVTX) != 0 && (owner.user == 0 || owner.user == self);
   return sticky || IsSafe(owner, self);
 }
 
-// Empty where only root and ourselves may change the file, or a directory above it.
+// Empty if only root and this process's user may change the file and its parent directories.
+// Otherwise the reason.
 std::string Distrust(const std::string& file) {
   for (std::string at = file; !at.empty(); at.resize(at.rfind('/'))) {
     const auto owner = OwnerOf(at);
@@ -55,11 +57,11 @@ LoadedLibrary LoadFirst(const std::vector<std::string>& paths, Directories direc
   for (const std::string& path : paths) {
     const bool is_file = path.find('/') != std::string::npos;
     std::string file = is_file ? Followed(path, directories) : path;
-    if (is_file && !IsFile(file)) file = path;  // a link that means our own root after all
+    if (is_file && !IsFile(file)) file = path;  // the link refers to our own root after all
     if (is_file && !IsFile(file)) continue;
     if (trust == Trust::kRootsFile) {
       if (!is_file) continue;
-      file = FollowBelow("", file);  // who may change a link is no matter, once it is followed
+      file = FollowBelow("", file);  // a followed link no longer matters
       loaded.failure = Distrust(file);
       if (!loaded.failure.empty()) break;
     }
@@ -68,7 +70,7 @@ LoadedLibrary LoadFirst(const std::vector<std::string>& paths, Directories direc
     if (loaded.handle != nullptr) break;
     const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
     loaded.failure = why == nullptr ? path : why;
-    if (is_file) break;  // what keeps it from being loaded is to be told
+    if (is_file) break;  // report why this file cannot be loaded
   }
   return loaded;
 }
@@ -95,7 +97,7 @@ std::vector<std::string> LibraryPaths(const Root& root, std::string_view driver_
   if (!base.empty()) add(base);
   if (!root.prefix().empty()) return paths;
   paths.insert(paths.end(), names.begin(), names.end());
-  // A vendor's runtime may put the library into a container where the image's loader does not look.
+  // A vendor's runtime may mount the library where the image's loader does not search.
   add("");
   return paths;
 }

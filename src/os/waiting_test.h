@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of what ends a call that waits, or lets it wait. Header-only, so that nothing of it is
-// in the product.
+// Helpers to test calls that block. Header-only, so the product contains none of it.
 #pragma once
 
 #include <fcntl.h>
@@ -26,8 +25,8 @@
 
 namespace tessera::os {
 
-// A call on a thread of its own. Once this is constructed the call waits for something: its thread
-// sleeps, or has ended. `state`: 'D' where it waits for a file's lock.
+// Runs a call on its own thread. After construction the call is blocked in state `state`, or has
+// ended. 'D' is a wait for a file's lock.
 class WaitingCall {
  public:
   explicit WaitingCall(std::function<void()> call, char state = 'S')
@@ -55,8 +54,8 @@ class WaitingCall {
   std::thread thread_;
 };
 
-// A write that stays in the midst of a file until this ends, as a container can have one: the
-// kernel lets nobody else write the file meanwhile, make it shorter or remove it.
+// A write to a file that stays in progress until destruction, as a container can cause. Meanwhile
+// the kernel blocks other writes, truncation and removal.
 class HeldFile {
  public:
   explicit HeldFile(const std::string& path)
@@ -69,7 +68,7 @@ class HeldFile {
         ioctl(faults_.get(), UFFDIO_REGISTER, &all) != 0) {
       return;
     }
-    // It reads a page that nobody gives it.
+    // The write blocks on a source page that is never provided.
     write_ = std::make_unique<std::thread>(
         [this] { (void)!syscall(SYS_pwrite64, file_.get(), page_, kSize, 0); });
     pollfd fault{.fd = faults_.get(), .events = POLLIN, .revents = 0};
@@ -86,7 +85,7 @@ class HeldFile {
   HeldFile(const HeldFile&) = delete;
   HeldFile& operator=(const HeldFile&) = delete;
 
-  // False: this user or this kernel has no such means.
+  // False if this user or kernel does not support it.
   bool is_held() const { return write_ != nullptr; }
 
  private:

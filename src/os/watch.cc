@@ -53,11 +53,11 @@ void DirectoryWatch::PollAgain() {
 }
 
 void DirectoryWatch::Drain() {
-  // What the events say is not used: after an overflow it would be wrong, and the listener looks at
-  // the directory itself in any case. Only the echo of our own inotify_rm_watch is told apart.
+  // The events' content is ignored: it is incomplete after an overflow, and the listener reads the
+  // directory anyway. Only IN_IGNORED, the echo of our own inotify_rm_watch, is filtered out.
   alignas(inotify_event) char buffer[8192];
   bool told = false;
-  constexpr ssize_t kFull = sizeof buffer - kLongestEvent;  // there may be more
+  constexpr ssize_t kFull = sizeof buffer - kLongestEvent;  // the buffer was full: read again
   ssize_t n = kFull + 1;
   while (n > kFull && (n = read(inotify_.get(), buffer, sizeof buffer)) > 0) {
     for (ssize_t at = 0; at < n;) {
@@ -73,15 +73,15 @@ void DirectoryWatch::Drain() {
   if (told) changed_();
 }
 
-// The kernel answers with the descriptor it has when it still watches this very directory, whatever
-// events were lost. A look at the inode would not do: a new directory may have that of the old.
+// The kernel returns the same descriptor if it still watches this very directory, even after lost
+// events. An inode check would not suffice, because a new directory may reuse the inode.
 bool DirectoryWatch::Renew() {
   bool changed = false;
   for (auto& [path, descriptor] : watched_) {
     int now = inotify_add_watch(inotify_.get(), path.c_str(), kMask);
-    // What is there and cannot be watched is polled: every look may find a change.
+    // An existing directory that cannot be watched is polled: any check may find a change.
     changed |= now != descriptor || (now < 0 && errno != ENOENT && errno != ENOTDIR);
-    // The kernel ended the watch of a removed directory by itself; of a moved one we must.
+    // The kernel drops the watch of a removed directory. For a moved one we must remove it.
     if (now != descriptor && descriptor >= 0) inotify_rm_watch(inotify_.get(), descriptor);
     descriptor = now;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// inotify on directories. Tells that something changed, not what: inotify may overflow, and the
-// truth is in the directory, so the listener looks again. A directory that does not exist yet, or
-// is replaced by another, is found again by polling. One thread (the loop's).
+// Watches directories with inotify. It reports that something changed, not what: inotify may
+// overflow, so the listener reads the directory again. A directory that is missing or replaced is
+// found by polling. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -17,38 +17,37 @@
 
 namespace tessera::os {
 
-// What is watched for changes is looked at so often all the same.
+// The polling interval of watched paths, as a fallback.
 inline constexpr Duration kRestingPoll{30'000};
 
-// From now to the next look at what is polled every `poll`; at rest, to the next beat of
-// kRestingPoll, where that is rarer.
+// The time until the next poll: `poll`, or at rest the next beat of kRestingPoll if that is rarer.
 inline Duration NextPoll(Duration poll, bool rest) {
   return rest && poll <= kRestingPoll ? UntilBeat(kRestingPoll) : poll;
 }
 
 class DirectoryWatch {
  public:
-  // `changed` runs on the loop after anything in a watched directory was created, removed, renamed
-  // or written and closed, after an overflow, and when a watched directory itself came or went;
-  // several changes at once make one call. `poll` is how often the directories are compared with
-  // what is watched while one is missing; otherwise that is done every kRestingPoll, for what the
-  // kernel does not tell of, such as a mount over one of them.
+  // Calls `changed` on the loop after an entry of a watched directory was created, removed, renamed
+  // or written and closed. Also after an overflow, and when a watched directory appeared or
+  // disappeared. Changes that come together make one call. While a directory is missing, watches
+  // are checked every `poll`, otherwise every kRestingPoll. The kernel does not report some
+  // changes, such as a mount over a directory.
   static Result<std::unique_ptr<DirectoryWatch>> Make(Loop& loop, Duration poll,
                                                       std::function<void()> changed);
 
-  // Watches exactly these directories from now on; missing ones are watched when they appear.
+  // Watches exactly these directories from now on. Missing ones are watched once they appear.
   void Watch(std::set<std::string> directories);
 
  private:
   DirectoryWatch(Loop& loop, Duration poll, Fd inotify, std::function<void()> changed);
   void Drain();
   void PollAgain();
-  // Adds and renews watches; true when one came or went.
+  // Adds and renews watches. True if one appeared or disappeared.
   bool Renew();
 
   Fd inotify_;
   std::function<void()> changed_;
-  std::map<std::string, int> watched_;  // inotify's descriptors, -1 while the directory is missing
+  std::map<std::string, int> watched_;  // watch descriptors; -1 while the directory is missing
   Loop& loop_;
   const Duration poll_;
   Loop::Handle readable_;

@@ -65,7 +65,7 @@ TEST_F(WatchTest, AReplacedDirectoryIsWatchedAgain) {
 }
 
 TEST_F(WatchTest, ADirectoryReplacedBetweenTwoLooksIsWatchedAgain) {
-  // The new one may well get the inode of the old.
+  // The new directory may reuse the old one's inode.
   ASSERT_TRUE(MakeDirectories(dir_ + "/d"));
   watch_->Watch({dir_ + "/d"});
   ASSERT_TRUE(RemoveTree(dir_ + "/d"));
@@ -85,7 +85,7 @@ TEST_F(WatchTest, AnOverflowIsNoticedByItself) {
   std::from_chars(text.data(), text.data() + text.size(), longest);
   if (longest <= 0) GTEST_SKIP() << "this machine does not tell how long the queue may be";
   if (longest > 1'000'000) GTEST_SKIP() << "this kernel's queue takes too long to fill";
-  // Full of echoes of our own doing, which are no news, so that the news finds no room in it.
+  // The queue is full of echoes of our own calls, so real events find no room in it.
   for (int i = 0; i < longest; ++i) {
     watch_->Watch({dir_});
     watch_->Watch({});

@@ -11,8 +11,8 @@
 
 namespace tessera::os {
 namespace {
-// A thread without work ends after this: later than it is needed by what is done once a minute, for
-// another thread costs more than the nap.
+// Idle threads end after this. It exceeds a minute, so that work done once a minute finds its
+// thread; a new thread costs more than an idle one.
 constexpr Duration kIdle{65'000};
 }  // namespace
 
@@ -20,22 +20,22 @@ struct Workers::State {
   explicit State(int limit_) : limit(limit_) {}
   const int limit;
   Mutex mutex;
-  ConditionVariable work;   // a task came, or the end
+  ConditionVariable work;   // a task arrived, or the pool stops
   ConditionVariable ended;  // a thread ended
   std::deque<std::function<void()>> tasks TESSERA_GUARDED_BY(mutex);
   int threads TESSERA_GUARDED_BY(mutex) = 0;
   int idle TESSERA_GUARDED_BY(mutex) = 0;
   bool stopping TESSERA_GUARDED_BY(mutex) = false;
-  // The last task came when there was none to be had.
+  // The last task found no new thread.
   bool short_of_threads TESSERA_GUARDED_BY(mutex) = false;
 };
 
 namespace {
 
 void Post(const std::shared_ptr<Workers::State>& state, std::function<void()> task);
-// One thread's life. It holds the state itself, so it may outlive Workers when its task hangs.
+// The body of a thread. It shares the state, so it may outlive Workers if its task hangs.
 void Work(const std::shared_ptr<Workers::State>& state);
-// Another thread, where there are more tasks than idle ones.
+// Starts a thread if there are more tasks than idle threads.
 Status Grow(const std::shared_ptr<Workers::State>& state) TESSERA_REQUIRES(state->mutex);
 
 struct Many {
@@ -54,7 +54,7 @@ void Help(const std::shared_ptr<Workers::State>& state, const std::shared_ptr<Ma
 Workers::Workers(int limit) : state_(std::make_shared<State>(limit)) {}
 
 Workers::~Workers() {
-  std::deque<std::function<void()>> dropped;  // what they hold ends without the lock
+  std::deque<std::function<void()>> dropped;  // destroyed after the lock is released
   MutexLock lock(state_->mutex);
   state_->stopping = true;
   dropped.swap(state_->tasks);
@@ -85,7 +85,7 @@ void Post(const std::shared_ptr<Workers::State>& state, std::function<void()> ta
   state->tasks.push_back(std::move(task));
   const Status grown = Grow(state);
   const bool told = std::exchange(state->short_of_threads, !grown);
-  lock.unlock();  // or who is woken would wait for it
+  lock.unlock();  // otherwise the woken thread would block on the lock
   state->work.notify_one();
   if (!grown && !told) log::Warn("a task waits for another thread to be free", grown.error());
 }
@@ -108,20 +108,22 @@ void Work(const std::shared_ptr<Workers::State>& state) {
   for (;;) {
     ++state->idle;
     bool woken = true;
-    if (state->idle == 1) {  // the process may not get another
+    if (state->idle == 1) {  // keep the last idle thread: the process may not get another
       state->work.wait(lock, ready);
     } else {
       woken = state->work.wait_for(lock, kIdle, ready);
     }
     --state->idle;
     if (state->stopping) break;
+    // The other idle threads took tasks during the wait, so this one is the last idle thread and
+    // stays.
     if (!woken && state->idle == 0) continue;
     if (!woken) break;
     auto task = std::move(state->tasks.front());
     state->tasks.pop_front();
     lock.unlock();
     task();
-    task = nullptr;  // its captures end here, not under the lock
+    task = nullptr;  // destroys its captures before the lock is taken
     lock.lock();
   }
   --state->threads;

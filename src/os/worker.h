@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for calls that may block: one task a thread, idle threads are reused and end after a
-// while, but for the last idle one. A task that hangs costs its own thread and nothing else.
+// A thread pool for calls that may block. Idle threads are reused and end after a while, except the
+// last. A hung task occupies only its own thread.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,23 @@ namespace tessera::os {
 
 class Workers {
  public:
-  // At most `limit` threads; further tasks wait in line.
+  // At most `limit` threads. Further tasks wait in a queue.
   explicit Workers(int limit);
-  // Tasks not begun are dropped; running ones are waited for at most `kGrace`, then left behind
-  // (their threads own all they use), so that a hung vendor call cannot keep the agent from ending.
+  // Drops queued tasks and waits at most kGrace for running ones. Hung threads are left behind and
+  // own all they use, so a hung vendor call cannot keep the agent from ending.
   ~Workers();
   static constexpr Duration kGrace{300};
 
-  // Any thread. Where the process may have no more threads, the task waits for one that there is,
-  // or for GoOn.
+  // Any thread. If the process may have no more threads, the task waits for an existing one, or for
+  // GoOn.
   void Run(std::function<void()> task);
-  // `one` for each number below `count`, beginning with this thread: who takes one up has another
-  // thread help while there is more, so that many wait for disks at once and few threads are woken
-  // where nothing waits. `then` once all are done, by who did the last. Any thread.
+  // Calls `one` for each number below `count`, starting on this thread. Each thread that takes a
+  // number gets one more thread to help while numbers remain. So many calls can wait for disks at
+  // once, and few threads wake if none blocks. The thread that completes the last call runs `then`.
+  // Any thread.
   void ForEach(size_t count, std::function<void(size_t)> one, std::function<void()> then);
-  // Tries again to get another thread, if a task waits for one: for who waits for the task, which
-  // those that there are may never take up. Any thread.
+  // Tries again to start a thread for a waiting task. For a caller whose task the existing threads
+  // may never take. Any thread.
   void GoOn();
 
   struct State;  // shared with the threads, which may outlive this object

@@ -97,7 +97,7 @@ TEST(WorkersTest, WhoFindsNoOtherThreadDoesAllOfThemItself) {
   release.count_down();
 }
 
-// While it lives there is no room for the stack of a further thread.
+// While this exists, there is no memory for another thread's stack.
 class NoMoreThreads {
  public:
   NoMoreThreads() {
@@ -116,7 +116,7 @@ class NoMoreThreads {
 
 class ShortOfThreadsTest : public testing::Test {
  protected:
-  // Its thread is taken until `release_`.
+  // Its thread is busy until `release_`.
   void Hang() {
     workers_.Run([this] {
       began_.count_down();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kKeys[] = {kMemoryKey, kPercentageKey, kCoresKey};
 
-// What is said in one place; nothing: it is not.
+// The sizes from one place. Nothing: not given there.
 struct AskedFor {
   std::optional<int32_t> memory;      // MiB
   std::optional<int32_t> percentage;  // of a card's memory
@@ -31,7 +31,7 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, IsDigit);
 }
 
-// With a unit it is bytes, as in Kubernetes.
+// A text with a unit is in bytes, as in Kubernetes.
 std::optional<int64_t> MibIn(std::string_view text) {
   if (IsNumber(text)) return WholeQuantity(text);
   const bool unit = text.ends_with("Mi") || text.ends_with("Gi") || text.ends_with("Ti");
@@ -64,7 +64,7 @@ Result<std::optional<int32_t>> ReadPercent(const kube::Pod& pod, const std::stri
               key, Brief(found->second), least);
 }
 
-// `suffix`: for which container; empty: for all.
+// `suffix`: "." and the container's name, or empty for the pod's.
 Result<AskedFor> SaidBy(const kube::Pod& pod, const std::string& suffix) {
   AskedFor said;
   said.memory = TRY(ReadMemory(pod, kMemoryKey + suffix));
@@ -76,8 +76,7 @@ Result<AskedFor> SaidBy(const kube::Pod& pod, const std::string& suffix) {
               kPercentageKey, suffix);
 }
 
-// A name that is mistyped would leave its container with what holds where nothing is said: all of
-// a GPU.
+// Without this check, a container with a mistyped key would get the default: a whole GPU.
 Status CheckKeys(const kube::Pod& pod) {
   for (auto it = pod.annotations.lower_bound(kSizeKeys);
        it != pod.annotations.end() && it->first.starts_with(kSizeKeys); ++it) {
@@ -108,7 +107,7 @@ tl::unexpected<Error> Contradiction(const kube::Container& container, std::strin
               Brief(container.name), what);
 }
 
-// Of one that its limits say too, it may be said again.
+// Annotations may repeat the limits but not contradict them.
 Status CheckAgainstLimits(const AskedFor& own, const kube::Container& container,
                           const RequestRules& rules, const Request& limits) {
   const bool size =

@@ -13,7 +13,7 @@ namespace {
 
 class AskedSizesTest : public testing::Test {
  protected:
-  // Of the container main: "COUNT: MEMORY MiB PERCENTAGE % CORES", or why not.
+  // The request of container main, "COUNT: MEMORY MiB PERCENTAGE % CORES", or the error.
   std::string Main() const {
     const auto request = ResolveSizes(pod_, main_, rules_);
     if (!request) return request.error().message;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device of a node as it can be chosen for a pod, and what others have of it. Plain data; any
-// thread.
+// A device of a node as a candidate for a pod, with its current usage. Plain data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +15,35 @@ namespace tessera {
 struct CandidateDevice {
   DeviceCapacity capacity{};
   DeviceUsage used{};
-  std::string type{};  // its model
-  std::string mode{};  // how it is divided; empty: that is not said
-  uint32_t index = 0;  // as its driver counts
+  std::string type{};  // model
+  std::string mode{};  // sharing mode; empty: not reported
+  uint32_t index = 0;  // the driver's index
   int32_t numa = 0;
-  int32_t group = -1;  // of those that it belongs to; -1: of none
-  uint8_t kind = 0;    // of several kinds of devices on a node, by the numbers of whoever has them
+  int32_t group = -1;  // -1: no group
+  // The vendor's number in the scheduler; 0 where there is only one vendor.
+  uint8_t kind = 0;
   bool healthy = true;
   bool cordoned = false;
-  // In which sizes parts of it can be had; empty: in any.
+  // The sizes of its parts. Empty: any size.
   std::vector<SliceProfile> profiles{};
-  // Pods have something of it, and nobody can tell which slices.
+  // Pods use slices of it, but which ones is unknown.
   bool unclear = false;
-  // How close it is to each of the node's devices, by their places among them; empty: not known.
+  // Closeness to each of the node's devices, in their order. Empty: unknown.
   std::vector<int64_t> closeness{};
 };
 
-// Which of a node's devices can be together in a container.
+// Which of a node's devices may be combined in a container.
 enum class Together : uint8_t {
   kAnywhere,
-  kOneNuma,   // all of them at one NUMA node
-  kOneGroup,  // all of them of one group
-  kPairs,     // of a group of two, both
+  kOneNuma,   // all at one NUMA node
+  kOneGroup,  // all of one group
+  kPairs,     // whole groups of two
 };
 inline int32_t GroupOf(const CandidateDevice& device, Together together) {
   return together == Together::kOneNuma ? device.numa : device.group;
 }
 
-// All of a device, as something that is used.
+// The usage of a whole device.
 inline DeviceUsage AllOf(const DeviceCapacity& capacity) {
   return {capacity.containers, capacity.memory, capacity.cores};
 }

@@ -80,7 +80,7 @@ Status CheckCapacity(const std::string& resource, std::span<const DeviceCapacity
                      const UsageByDevice& taken, const UsageByDevice& more, bool asked) {
   for (const auto& [device, wanted] : more) {
     const auto capacity = std::ranges::find(capacities, device, &DeviceCapacity::device);
-    if (capacity == capacities.end()) continue;  // who looks at the device itself says that
+    if (capacity == capacities.end()) continue;  // the check of the device itself reports that
     const auto found = taken.find(device);
     const DeviceUsage held = found == taken.end() ? DeviceUsage() : found->second;
     if (asked && capacity->memory == 0) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether there is room on the devices for one more grant beside what others hold. Pure; plain
-// data; one thread at a time.
+// Checks whether the devices have room for one more grant. Pure. Plain data. One thread at a time.
 #pragma once
 
 #include <map>
@@ -15,12 +14,13 @@
 
 namespace tessera {
 
-// Of one device.
+// The usage of one device.
 struct DeviceUsage {
   int64_t containers = 0;
-  int64_t memory = 0;   // MiB
-  int64_t cores = 0;    // percent
-  uint64_t slices = 0;  // one bit each, of a device that is divided in them (slices.h)
+  int64_t memory = 0;  // MiB
+  int64_t cores = 0;   // percent
+  // One bit for each slice, of a device that is divided in slices (slices.h).
+  uint64_t slices = 0;
   bool operator==(const DeviceUsage&) const = default;
 
   DeviceUsage& operator+=(const DeviceUsage& more) {
@@ -33,33 +33,34 @@ struct DeviceUsage {
 };
 using UsageByDevice = std::map<std::string, DeviceUsage>;
 
-// What is taken of the devices.
+// The used capacity of a node's devices.
 class UsedCapacity {
  public:
-  // What a container has, in equal parts its shares' of each device: by these of `all` that the
-  // parts are of. What a pod has of a share twice counts once: kubelet gives the shares of an init
-  // container to those of its pod that come after it.
+  // Adds a container's shares `ids`. Each device's part is divided equally among the shares of that
+  // device in `all`. A share that a pod holds twice counts once, because kubelet reuses an init
+  // container's shares for later containers of the pod.
   void AddShares(const std::string& pod, const std::vector<std::string>& ids,
                  const std::vector<std::string>& all, std::span<const Fraction> parts);
-  // What a pod has of a resource as a whole, beside its shares. Once.
+  // Adds a pod's usage of a resource apart from shares. A second call for the same pod and resource
+  // must not occur.
   void AddPod(const std::string& pod, const std::string& resource, UsageByDevice usage);
   bool HasPod(const std::string& pod, const std::string& resource) const {
     return pods_.contains({pod, resource});
   }
-  // Something of the device is taken, and nobody can tell how much.
+  // Marks a device as used to an unknown extent.
   void AddUnknown(const std::string& device, std::string why);
-  // Why that is so; null: it is known.
+  // The reason, or null if the device's usage is known.
   const std::string* WhyUnknown(const std::string& device) const;
 
-  // All of it.
+  // The total usage.
   UsageByDevice Sum() const { return Beside("", {}, ""); }
-  // But for these shares of the pod, and what it has of the resource as a whole; empty: that counts
-  // too.
+  // The total without these shares of the pod and without its usage of the resource. An empty
+  // resource excludes only the shares.
   UsageByDevice Beside(const std::string& pod, const std::vector<std::string>& ids,
                        const std::string& resource) const;
 
  private:
-  // Of one share: of MiB and of percent. Of a device: of all its shares.
+  // One share's memory in MiB and cores in percent, or a device's sums over its shares.
   struct Worth {
     std::string device{};
     double memory = 0;
@@ -70,15 +71,15 @@ class UsedCapacity {
   std::map<Key, Worth> shares_;        // by pod and id
   std::map<std::string, Worth> sums_;  // of shares_, by device
   std::map<Key, UsageByDevice> pods_;  // by pod and resource
-  UsageByDevice whole_;                // the sum of pods_
+  UsageByDevice whole_;                // sum of pods_
   std::map<std::string, std::string> unknown_;
 };
 
 UsageByDevice UsageOf(std::span<const Fraction> parts);
 
-// kNoRoom where one of the devices has not so much more. `asked`: pods say how much, so that there
-// are as many containers at a time as the device is for, too, and none where the device's memory is
-// not known (kUnreadable); parts that the configuration makes are left alone there.
+// kNoRoom if a device lacks room for `more`. With `asked`, pods give the sizes: then the device's
+// container limit counts too, and a device of unknown memory fails with kUnreadable. Without
+// `asked`, the configuration makes the parts, and neither is checked.
 Status CheckCapacity(const std::string& resource, std::span<const DeviceCapacity> capacities,
                      const UsageByDevice& taken, const UsageByDevice& more, bool asked);
 

@@ -19,7 +19,6 @@ std::string Refusal(const UsageByDevice& taken, const DeviceUsage& more, bool as
 constexpr char kGpus[] = "nvidia.com/gpu";
 const std::string kShare = std::string(kCard) + "-0";
 
-// Of all but nobody.
 UsageByDevice Sum(const UsedCapacity& taken) {
   return taken.Beside("", {}, "");
 }

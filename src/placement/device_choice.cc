@@ -26,7 +26,7 @@ bool IsOneOf(const std::vector<std::string>& ids, const std::string& id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
-// What the device is, whatever others have of it.
+// The lack that the device has whatever its usage.
 Lack LackOf(const CandidateDevice& device, const DeviceSelector& selector) {
   const std::string& id = device.capacity.device;
   if (!device.healthy) return Lack::kHealth;
@@ -41,7 +41,7 @@ Lack LackOf(const CandidateDevice& device, const DeviceSelector& selector) {
   return IsOneOf(selector.no_ids, id) ? Lack::kId : Lack::kNothing;
 }
 
-// Of a device's compute time, as its capacity counts that.
+// The requested compute time in the unit of the device's capacity.
 int32_t CoresOn(const DeviceCapacity& capacity, const Request& request,
                 const SharingTraits& traits) {
   if (!traits.core_units || request.cores == 0) return request.cores;
@@ -49,7 +49,7 @@ int32_t CoresOn(const DeviceCapacity& capacity, const Request& request,
       std::max<int64_t>(int64_t{capacity.cores} * request.cores / kAllCores, 1));
 }
 
-// Who asks for all of the time shares with nobody, and nobody shares with him.
+// A container that requests all compute time is alone on its device.
 Lack LackOf(const DeviceCapacity& capacity, const DeviceUsage& used, const Request& request,
             const SharingTraits& traits, bool alone) {
   const int64_t memory = request.MemoryOn(capacity.memory);
@@ -69,7 +69,7 @@ Lack LackOf(const DeviceCapacity& capacity, const DeviceUsage& used, const Reque
   return full && request.cores == 0 ? Lack::kCores : Lack::kNothing;
 }
 
-// How many slices of the device can be had, of those that `most` containers may want.
+// The number of free slices of the device, up to `most`.
 size_t SlicesFor(const CandidateDevice& device, uint64_t taken, int64_t memory, size_t most) {
   size_t slices = 0;
   while (slices < most) {
@@ -81,7 +81,7 @@ size_t SlicesFor(const CandidateDevice& device, uint64_t taken, int64_t memory, 
   return slices;
 }
 
-// One node's devices as the containers of one pod take them, one after the other.
+// Chooses one node's devices for the containers of one pod, one after the other.
 class Chooser {
  public:
   Chooser(const DeviceDemand& demand, std::span<const CandidateDevice> devices)
@@ -102,7 +102,7 @@ class Chooser {
   }
 
  private:
-  // What of the pod's own containers are there beside one of this kind.
+  // Usage by the pod's earlier containers that run together with one of this kind.
   const UsageByDevice& Own(Kind kind) const { return kind == Kind::kInit ? sidecars_ : lasting_; }
 
   DeviceUsage UsedOf(size_t i, Kind kind) const {
@@ -113,7 +113,7 @@ class Chooser {
     return used;
   }
 
-  // Notes what the device lacks, and of one that lacks nothing that there is room.
+  // Records the device's lack, or that it has room.
   void LookAt(size_t i, const AskingContainer& container, Roomy& roomy) {
     const CandidateDevice& device = devices_[i];
     const DeviceUsage used = UsedOf(i, container.kind);
@@ -173,12 +173,13 @@ class Chooser {
 
   const DeviceDemand& demand_;
   std::span<const CandidateDevice> devices_;
-  UsageByDevice sidecars_;  // so far
+  UsageByDevice sidecars_;  // chosen so far
   UsageByDevice lasting_;   // sidecars and app containers
-  // All of the pod's: all are made before its first container starts, and stay until it ends.
+  // Slices of all containers of the pod. All are made before its first container starts and stay
+  // until the pod ends.
   UsageByDevice slices_;
-  // Of the devices for the container that is looked at: of one that is divided in slices for each
-  // that it could have.
+  // For the current container: one entry per device. A device divided in slices has one for each
+  // slice that the container could use.
   std::vector<Lack> lacks_;
   std::vector<int32_t> groups_;
 };

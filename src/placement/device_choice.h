@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of a node's devices the containers of a pod get, and how much of each, where all of the
-// node is to choose from: what a scheduler decides for a node. Pure; plain data; any thread.
+// Chooses a pod's devices and their parts from all devices of a node, as a scheduler does. Pure.
+// Plain data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,49 +18,51 @@
 
 namespace tessera {
 
-// Which devices a pod can have, and which its user wants at all. Empty: any. A type is wanted whose
-// name has the text in it, in any case of letters; an id is wanted as it is.
+// Which devices suit a pod, and which its user wants. Empty: any. A type matches if the device's
+// type contains the text, in any case; an id matches exactly.
 struct DeviceSelector {
-  std::string family{};  // that all types have in them
-  std::string modes{};   // that has the device's mode in it
+  std::string family{};  // text in every type of the vendor
+  // Allowed modes, as one text that contains the device's mode.
+  std::string modes{};
   std::vector<std::string> types{};
   std::vector<std::string> no_types{};
   std::vector<std::string> ids{};
   std::vector<std::string> no_ids{};
 };
 
-// What is peculiar to devices of a kind.
+// Rules that only some vendors' devices have.
 struct SharingTraits {
-  // Their compute time is in units, such as 304 of them: who asks has so many percent of these, and
-  // one at least.
+  // Compute time has units, for example 304. A request gets its percentage of them, and at least
+  // one.
   bool core_units = false;
-  bool equal_parts = false;    // all parts of a device have the same memory
-  bool several_whole = false;  // who has several has all of each
+  bool equal_parts = false;    // all parts of a device have equal memory
+  bool several_whole = false;  // a container with several devices has each whole
 };
 
-// A container that asks for devices.
+// A container that requests devices.
 struct AskingContainer {
   std::string name;
   kube::Container::Kind kind = kube::Container::Kind::kApp;
   Request request{};
 };
 
-// What a pod wants of whichever node it comes to.
+// A pod's demand on any node.
 struct DeviceDemand {
   std::vector<AskingContainer> containers{};  // in the pod's order
   DeviceSelector selector{};
   DevicePolicy policy{};
   ScoreWeights weights{};
   SharingTraits traits{};
-  uint8_t kind = 0;  // of devices (CandidateDevice)
+  uint8_t kind = 0;  // vendor's number (CandidateDevice::kind)
 };
 
-// kBadSize where it cannot be read what a container asks for.
+// kBadSize if a container's request is unreadable.
 Result<std::vector<AskingContainer>> AskingContainersOf(const kube::Pod& pod,
                                                         const RequestRules& rules);
 
-// What each of the containers gets. An init container has what app containers get later, and
-// sidecars keep theirs, as kubelet reuses devices.
+// The placement of each container, or the reason why the node does not fit. An init container may
+// use devices that app containers get later; a sidecar keeps its own. Kubelet reuses devices the
+// same way.
 tl::expected<PodPlacement, Misfit> ChooseDevices(const DeviceDemand& demand,
                                                  std::span<const CandidateDevice> devices);
 

@@ -27,7 +27,7 @@ class DeviceChoiceTest : public ::testing::Test {
   static DeviceDemand DemandOf(std::vector<kube::Container> containers) {
     return {.containers = AskingContainersOf(PodWith(std::move(containers)), kRules).value()};
   }
-  // The placement, or why there is none.
+  // The placement, or the reason for none.
   std::string Choose(const DeviceDemand& demand) const {
     const auto placement = ChooseDevices(demand, devices_);
     return placement ? PlacementText(*placement) : std::string(placement.error().why);
@@ -199,7 +199,7 @@ TEST_F(DeviceChoiceTest, ADeviceHasTheFamilysNameInItsTypeAndAModeThatIsWanted) 
   EXPECT_EQ(Choose(demand), "too few devices are of a type that the pod wants");
 }
 
-// A device of four slices, in parts of one or two.
+// A device with four slices, in parts of one or two.
 class SlicedDeviceTest : public DeviceChoiceTest {
  protected:
   SlicedDeviceTest() {

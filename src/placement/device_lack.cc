@@ -9,7 +9,7 @@
 namespace tessera {
 namespace {
 
-// By Lack.
+// Indexed by Lack.
 constexpr std::array kTexts = {
     Misfit{"too few devices are healthy", false},
     Misfit{"the devices that it could have are cordoned", false},
@@ -47,9 +47,9 @@ Misfit MisfitOf(std::vector<Lack> lacks, size_t count) {
 
 Misfit ApartMisfitOf(std::span<const Lack> lacks, std::span<const int32_t> groups, size_t count,
                      Together together) {
-  std::map<int32_t, size_t> of_group;  // devices that have room, or may have it
+  std::map<int32_t, size_t> of_group;  // devices with room, now or once pods end
   for (size_t i = 0; i < lacks.size(); ++i) of_group[groups[i]] += lacks[i] > Lack::kParts ? 1 : 0;
-  size_t most = 0;  // together
+  size_t most = 0;  // devices that may be combined
   for (const auto& [group, devices] : of_group) {
     const size_t pair = devices < 2 || group < 0 ? 0 : 2;
     most = together == Together::kPairs ? most + pair : std::max(most, devices);

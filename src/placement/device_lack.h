@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices lack for a container, and what of it is said of their node. Pure; plain data; any
-// thread.
+// Why devices do not fit a container, and the reason that is reported for their node. Pure. Plain
+// data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@
 
 namespace tessera {
 
-// Why a node cannot have a pod. The texts are the same for all nodes that lack the same: they are
-// counted by them.
+// Why a node does not fit a pod. Nodes with the same reason have the same text, so reasons can be
+// counted.
 struct Misfit {
   std::string_view why;
-  // Pods that end may change that.
+  // True if the end of other pods may help.
   bool passes = false;
   bool operator==(const Misfit&) const = default;
 };
 
-// In the order in which a device is looked at: the first is what it lacks. The later one is, the
-// nearer the device is to having room.
+// In the order of the checks; a device has the first that applies. A later lack is nearer to having
+// room.
 enum class Lack : uint8_t {
   kHealth,
   kCordon,
   kType,
   kMode,
   kId,
-  kSize,   // it has less in all than is asked for
-  kParts,  // a part of it is asked for beside others
-  // From here on pods that end may change it.
+  kSize,  // the whole device is smaller than the request
+  // The request has several devices and only a part of this one.
+  kParts,
+  // From here on, the end of other pods may help.
   kUnclear,
   kContainers,
   kAlone,
@@ -42,11 +43,12 @@ enum class Lack : uint8_t {
   kNothing,
 };
 
-// Where fewer devices than `count` lack nothing: that of the lacks which stands in the way even
-// when all that are nearer to having room have it. A node with fewer devices lacks those.
+// For fewer than `count` devices with room: the most advanced lack that the node must overcome.
+// That is the `count`-th device's, with devices nearest to room first. Fewer devices than `count`
+// is a reason of its own.
 Misfit MisfitOf(std::vector<Lack> lacks, size_t count);
 
-// Where enough devices lack nothing, but not together. `groups`: of each device (GroupOf).
+// For enough devices with room that may not be combined. `groups`: each device's group (GroupOf).
 Misfit ApartMisfitOf(std::span<const Lack> lacks, std::span<const int32_t> groups, size_t count,
                      Together together);
 

@@ -12,7 +12,7 @@ namespace {
 
 using Roomy = std::vector<RoomyDevice>;
 
-// So many devices of sets are looked at, which is all sets of every size out of 16 devices.
+// A bound on the search: enough for all sets of every size out of 16 devices.
 constexpr size_t kMostLooks = 200'000;
 
 bool GoesBefore(const DevicePolicy& policy, const RoomyDevice& a, const RoomyDevice& b) {
@@ -38,7 +38,7 @@ const RoomyDevice& Farthest(const Roomy& devices) {
   return *std::ranges::min_element(devices, {}, sum);  // the first of equals
 }
 
-// Whether all sets of so many can be looked at.
+// Whether the search can cover all sets of `count` devices.
 bool AreFew(size_t devices, size_t count) {
   size_t sets = 1;
   for (size_t i = 0; i < std::min(count, devices - count); ++i) {
@@ -48,7 +48,7 @@ bool AreFew(size_t devices, size_t count) {
   return true;
 }
 
-// Looks at all sets of some devices in order, and keeps the first of those with the most points.
+// Searches all sets in sort order and keeps the first with the most points.
 class ClosestSet {
  public:
   ClosestSet(const Roomy& devices, size_t count) : devices_(devices), count_(count) {
@@ -85,14 +85,14 @@ class ClosestSet {
   int64_t most_ = 0;
 };
 
-// Of devices in order, more than are wanted: of too many those that go first.
+// Picks from sorted devices. If there are too many, the last are dropped first.
 Roomy Closest(Roomy devices, size_t count) {
   if (count == 1) return {Farthest(devices)};
   while (!AreFew(devices.size(), count)) devices.pop_back();
   return ClosestSet(devices, count).Take();
 }
 
-// Those of the first group that has enough; none: no group has.
+// The devices of the first group that has enough, or none.
 Roomy OfOneGroup(Roomy devices, size_t count, Together together) {
   const auto is_of = [&](int32_t group) {
     return [=](const RoomyDevice& device) { return GroupOf(*device.device, together) == group; };
@@ -107,7 +107,7 @@ Roomy OfOneGroup(Roomy devices, size_t count, Together together) {
   return devices;
 }
 
-// Each with the other one of its group; who is alone is left out.
+// Keeps the devices whose partner in the group also has room.
 Roomy Pairs(const Roomy& devices) {
   Roomy pairs;
   for (auto one = devices.begin(); one != devices.end(); ++one) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the devices that have room a container gets. A policy is a row of functions that put
-// them in order, and three things that it may demand besides. Whatever the order of the node's
-// list, the same devices are chosen. Pure; plain data; any thread.
+// Picks a container's devices among those with room. A policy is a list of sort keys and three
+// demands. The order of the node's list does not affect the choice. Pure. Plain data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +12,26 @@
 
 namespace tessera {
 
-// How much each kind of use counts.
+// The weight of each kind of usage.
 struct ScoreWeights {
   int64_t containers = 1;
   int64_t cores = 1;
   int64_t memory = 1;
   bool operator==(const ScoreWeights&) const = default;
 };
-// How much of all is used, 0 to 10 of each kind, with a float's precision: nodes and devices that
-// are as full as each other to a scheduler that counts so are equal here. 0 where there is nothing
-// of one of the kinds.
+// The usage score: for each kind 0 to 10 times its weight, added up. It is 0 if `all` lacks a kind.
+// It is a float, so that nodes and devices compare equal exactly where they do for schedulers that
+// compute with floats.
 float ScoreOf(const DeviceUsage& used, const DeviceUsage& all, const ScoreWeights& weights = {});
 
-// A device that has room, as policies see it.
+// A device with room, as policies see it.
 struct RoomyDevice {
-  size_t place = 0;  // among the node's devices
+  size_t place = 0;  // index among the node's devices
   const CandidateDevice* device = nullptr;
-  float score = 0;  // of its use, what the pod has of it included
+  float score = 0;  // ScoreOf its usage, including the pod's own
 };
 
-// What devices are put in order by: the least goes first.
+// A sort key. The lowest value comes first.
 using DeviceOrder = float (*)(const RoomyDevice&);
 float EmptiestFirst(const RoomyDevice& device);
 float FullestFirst(const RoomyDevice& device);
@@ -40,23 +39,22 @@ float HighestNumaFirst(const RoomyDevice& device);
 float LowestNumaFirst(const RoomyDevice& device);
 
 struct DevicePolicy {
-  // The first that tells two devices apart decides; then their index, the highest first; then their
-  // place, the last first.
+  // Sort keys, the most important first. Ties: the highest index first, then the last place.
   std::vector<DeviceOrder> keys{EmptiestFirst, HighestNumaFirst};
-  // Only devices that no other container has at that time. Others may come to them later.
+  // Only devices without other containers. Others may join later.
   bool alone = false;
-  // At one NUMA node, or of one group: the first that has enough, as the order begins there.
+  // The first group in sort order that has enough devices.
   Together together = Together::kAnywhere;
-  // A container's devices are those that are closest to each other, a single one that which is
-  // farthest from the others; of equals those that go first.
+  // Prefer devices that are closest to each other; for a single device, the one farthest from the
+  // others. Ties: sort order.
   bool closest = false;
-  // The same of several alone.
+  // `closest`, but only for several devices.
   bool several_closest = false;
   bool operator==(const DevicePolicy&) const = default;
 };
 
-// The best of them, in order. Nothing where there are not so many; or not so many
-// together. A device may be there several times, as something of which several can be had.
+// The best devices in sort order. Nothing if there are too few, or too few that may be combined. A
+// device may be listed several times, once for each part of it.
 std::optional<std::vector<RoomyDevice>> PickDevices(const DevicePolicy& policy, size_t count,
                                                     std::vector<RoomyDevice> devices);
 

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// Devices with these scores, each at the NUMA node of its place.
+// Devices with these scores. Each has its index as its NUMA node.
 class DevicePolicyTest : public ::testing::Test {
  protected:
   void Put(const std::vector<float>& scores, const std::vector<int32_t>& numas = {}) {
@@ -23,7 +23,7 @@ class DevicePolicyTest : public ::testing::Test {
   void Connect(std::vector<std::vector<int64_t>> points) {
     for (size_t i = 0; i < points.size(); ++i) devices_[i].closeness = points[i];
   }
-  // Places, in order.
+  // The picked indices, in order.
   std::string Pick(const DevicePolicy& policy, size_t count) const {
     const auto picked = PickDevices(policy, count, roomy_);
     if (!picked) return "none";

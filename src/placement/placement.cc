@@ -18,7 +18,7 @@ Error Unfit(const kube::Pod& pod, std::string_view container, const Error& why) 
                                         pod.FullName(), container, why.message)};
 }
 
-// What the container asks for, of each device as often as it has shares of it.
+// The parts of a container: for each device, as many requested sizes as it has shares.
 Result<std::vector<Fraction>> FitParts(const Request& request,
                                        std::span<const DeviceCapacity> capacities,
                                        const std::vector<std::string>& shares) {
@@ -35,8 +35,8 @@ Result<std::vector<Fraction>> FitParts(const Request& request,
   }
   std::vector<Fraction> all;
   for (auto& [device, part] : parts) {
-    // Nothing is no limit: the library in the container takes it so. More than an
-    // annotation holds would be counted as something else.
+    // The limiter takes 0 as no limit. A larger value does not fit an annotation and would be
+    // counted wrongly.
     if (part.memory <= 0 || part.memory > std::numeric_limits<int32_t>::max()) {
       return Fail(Reason::kInvalid, "{} MiB of {} are no part of a card", part.memory,
                   Brief(device));
@@ -46,7 +46,7 @@ Result<std::vector<Fraction>> FitParts(const Request& request,
   return all;
 }
 
-// The fraction is cut off: a whole number of an annotation's size.
+// Truncates, because annotations hold whole numbers.
 int32_t Cut(double value) {
   constexpr double kMost = std::numeric_limits<int32_t>::max();
   return value > 0 ? static_cast<int32_t>(std::min(value, kMost)) : 0;
@@ -61,7 +61,7 @@ DeviceUsage Largest(const DeviceUsage& a, const DeviceUsage& b) {
           std::max(a.cores, b.cores), a.slices | b.slices};
 }
 
-// Of one device, container by container.
+// The pod's usage of one device over its phases.
 struct Phases {
   DeviceUsage sidecars;
   DeviceUsage peak;  // before the app containers start
@@ -148,7 +148,7 @@ UsageByDevice UsageOf(const PlacedContainer& container) {
 }
 
 UsageByDevice UsageOfPlacement(const PodPlacement& placement, const kube::Pod* pod) {
-  // As kubelet admits them.
+  // In the order in which kubelet starts them.
   std::vector<const PlacedContainer*> by_start;
   for (const PlacedContainer& container : placement) {
     if (pod == nullptr || !HasEnded(*pod, container.name)) by_start.push_back(&container);

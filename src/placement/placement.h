@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the containers of a pod have of the node's GPUs, where that is decided pod by pod: by a
-// scheduler, or here, for pods that it never saw. Pure; plain data; any thread.
+// A pod's placement: the parts of the node's GPUs that its containers get. A scheduler makes it, or
+// the agent for pods that no scheduler placed. Pure. Plain data. Any thread.
 #pragma once
 
 #include <map>
@@ -18,9 +18,9 @@
 
 namespace tessera {
 
-// The slice that a part of a container is, of a device that is divided in them.
+// The slice behind one part, on a device that is divided in slices.
 struct PlacedSlice {
-  size_t part = 0;  // its place among the container's parts
+  size_t part = 0;  // index in the container's parts
   std::string profile{};
   SliceRange range{};
   bool operator==(const PlacedSlice&) const = default;
@@ -33,33 +33,32 @@ struct PlacedContainer {
   std::vector<PlacedSlice> slices{};
   bool operator==(const PlacedContainer&) const = default;
 };
-// Of all containers of a pod that ask, in the order of its specification.
+// All containers with a request, in the order of the pod's spec.
 using PodPlacement = std::vector<PlacedContainer>;
 
 RequestRules RulesOf(const std::string& resource, const FractionRequests& requests);
 DeviceCapacity CapacityOf(const Device& device, const FractionRules& fractions);
-// Those of the node.
+// The capacities of all offered devices.
 std::vector<DeviceCapacity> CapacitiesOf(const Offer& offer, const FractionRules& fractions);
 
-// What the pod's containers ask for (asked_sizes.h), on the devices whose shares kubelet gave each.
-// kBadSize where that cannot be read, or is more than can be counted.
+// The requested sizes (asked_sizes.h) on the devices of the shares that kubelet gave each
+// container. kBadSize if a request is unreadable or too large to count.
 using SharesByContainer = std::map<std::string, std::vector<std::string>, std::less<>>;
 Result<PodPlacement> FitPlacement(const kube::Pod& pod, const RequestRules& rules,
                                   std::span<const DeviceCapacity> capacities,
                                   const SharesByContainer& shares);
 
-// What of it is less than the container asks for, in words; empty: nothing.
+// Describes how the placement falls short of the container's request. Empty if it does not.
 std::string ShortfallOf(const kube::Pod& pod, const RequestRules& rules,
                         std::span<const DeviceCapacity> capacities, const PlacedContainer& placed);
 
-// What the container has of each device while it runs.
+// The container's usage of each device while it runs.
 UsageByDevice UsageOf(const PlacedContainer& container);
-// Whether the container will not run again, by what the API server was last known to say.
+// Whether the container will not run again, according to the last report of the API server.
 bool HasEnded(const kube::Pod& pod, std::string_view container);
-// What the pod takes of each device as long as it lives: the larger of what its init containers
-// need at a time and what its app containers need together, sidecars added to both. Nothing where
-// the pod has come to its end; once its init containers have, without theirs. Null: nothing more is
-// known of it.
+// The pod's usage of each device: the larger of its init phase and its app phase, each including
+// sidecars. An ended pod uses none. Ended init containers do not count. With a null `pod`, all
+// containers count.
 UsageByDevice UsageOfPlacement(const PodPlacement& placement, const kube::Pod* pod);
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that ask for parts of two GPUs, and what they get, as text.
+// Builds pods that request parts of two GPUs, and prints their placements. Header-only, for tests.
 #pragma once
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ inline std::vector<DeviceCapacity> TwoCapacities() {
           {.device = kSecond, .containers = 10, .memory = 8000, .cores = 100}};
 }
 
-// A container that asks for so many cards with so many MiB of each and a third of its time.
+// A container that requests `count` cards, with this memory in MiB of each and a third of its time.
 inline kube::Container Asking(const std::string& name, int count, int memory,
                               kube::Container::Kind kind = kube::Container::Kind::kApp) {
   kube::Container container{.name = name, .kind = kind};
@@ -38,7 +38,7 @@ inline kube::Pod PodWith(std::vector<kube::Container> containers) {
   return pod;
 }
 
-// Why it is none, or of all containers "NAME: PARTS".
+// The error, or "NAME: PARTS" of all containers.
 inline std::string PlacementText(const Result<PodPlacement>& placement) {
   if (!placement) {
     return fmt::format("{}: {}", ReasonName(placement.error().reason), placement.error().message);

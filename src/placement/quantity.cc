@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// What a suffix multiplies by: powers of ten and of two.
+// A suffix's factor, as powers of ten and of two.
 struct Scale {
   int ten = 0;
   int two = 0;
@@ -33,14 +33,14 @@ std::optional<Scale> ReadSuffix(std::string_view text) {
   }
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E')) return std::nullopt;
   text.remove_prefix(text[1] == '+' && text.size() > 2 && IsDigit(text[2]) ? 2 : 1);
-  // More than four digits are more than an int64 holds, or less than a whole.
+  // An exponent outside int16 gives a value outside int64, or a fraction.
   int16_t ten = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), ten);
   if (error != std::errc() || end != text.end()) return std::nullopt;
   return Scale{.ten = ten};
 }
 
-// number * base^power, where that is whole and an int64 holds it.
+// number * base^power. False if the result is fractional or overflows.
 bool Multiply(int64_t& number, int base, int power) {
   for (; power > 0 && number != 0; --power) {
     if (__builtin_mul_overflow(number, base, &number)) return false;
@@ -72,7 +72,7 @@ std::optional<int64_t> WholeQuantity(std::string_view text) {
   }
   const auto scale = ReadSuffix(text);
   if (!any || !scale) return std::nullopt;
-  // Zeros at the end of a long fraction.
+  // Drops trailing zeros of the fraction.
   for (; behind_point > 0 && digits.back() == '0' && digits.size() > 1; --behind_point) {
     digits.pop_back();
   }
@@ -81,7 +81,7 @@ std::optional<int64_t> WholeQuantity(std::string_view text) {
   if (digits != "-" && std::from_chars(digits.data(), end, number).ec != std::errc()) {
     return std::nullopt;
   }
-  // What makes it smaller comes first: "0.5Gi" is whole.
+  // Divides first, so that "0.5Gi" stays an integer.
   const int ten = scale->ten - behind_point;
   const bool holds = ten < 0 ? Multiply(number, 5, ten) && Multiply(number, 2, ten + scale->two)
                              : Multiply(number, 10, ten) && Multiply(number, 2, scale->two);

@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// The whole number that the quantity is, however it is written ("1500m" is none, "2000m" is 2);
-// nothing for a fraction, for what is no quantity and for what an int64 does not hold.
+// The integer value: "2000m" is 2. Nothing for a fraction such as "1500m", an invalid text, or a
+// value outside int64.
 std::optional<int64_t> WholeQuantity(std::string_view text);
 
 }  // namespace tessera

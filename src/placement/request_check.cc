@@ -16,13 +16,13 @@ namespace {
 
 constexpr int64_t kMostAsked = std::numeric_limits<int32_t>::max();
 
-// An amount as it is written; null: it is not.
+// The amount's text, or null if there is none.
 const std::string* In(const kube::Texts& amounts, const std::string& resource) {
   const auto found = resource.empty() ? amounts.end() : amounts.find(resource);
   return found == amounts.end() ? nullptr : &found->second;
 }
 
-// One that is written is none of 0 where it cannot be meant.
+// Only a valid 0 counts as no request.
 bool IsAsked(const kube::Container& container, const std::string& resource) {
   return std::ranges::any_of(std::array{&container.limits, &container.requests}, [&](auto amounts) {
     const std::string* text = In(*amounts, resource);
@@ -30,7 +30,7 @@ bool IsAsked(const kube::Container& container, const std::string& resource) {
   });
 }
 
-// The API server wants a limit of each extended resource, and requests that are its like.
+// The API server requires a limit for each extended resource, and an equal request if there is one.
 Status CheckBoth(const kube::Container& container, const std::string& resource) {
   const std::string* limit = In(container.limits, resource);
   const std::string* request = In(container.requests, resource);
@@ -49,7 +49,7 @@ Status CheckBoth(const kube::Container& container, const std::string& resource) 
               Brief(container.name), Brief(*limit), resource, Brief(*request));
 }
 
-// A unit of a million or more: bytes are meant, where the resource counts MiB.
+// A unit of a million or more: the user means bytes, but the resource counts MiB.
 bool HasLargeUnit(std::string_view text) {
   if (text.ends_with('i')) text.remove_suffix(1);
   const size_t digits = text.find_first_of("MGTPE");
@@ -58,7 +58,7 @@ bool HasLargeUnit(std::string_view text) {
                              [](char c) { return IsDigit(c) || c == '.' || c == '+' || c == '-'; });
 }
 
-// What to write in place of so many bytes; empty: nobody can tell.
+// The amount in the resource's unit for a text in bytes. Empty if it cannot be derived.
 std::string InMib(std::string_view text, int64_t factor) {
   const auto bytes = HasLargeUnit(text) ? WholeQuantity(text) : std::nullopt;
   const int64_t unit = factor << 20;
@@ -66,10 +66,10 @@ std::string InMib(std::string_view text, int64_t factor) {
   return fmt::format(", such as {}", (*bytes / unit) + (*bytes % unit == 0 ? 0 : 1));
 }
 
-// What one of a resource is, and how many may be asked for.
+// The unit of a resource, and its maximum.
 struct Measure {
   std::string resource;
-  std::string unit;  // as a message says it
+  std::string unit;  // for messages
   int64_t most = kMostAsked;
 };
 
@@ -120,7 +120,7 @@ Status CheckCores(const kube::Container& container, const RequestRules& rules, i
       Brief(container.name), Brief(*text), rules.cores_name, count, all);
 }
 
-// Devices that go together, and that are handed out as wholes.
+// Checks devices that come in steps or only whole.
 Status CheckSeveral(const kube::Container& container, const RequestRules& rules, int64_t count) {
   if (count % rules.count_step != 0) {
     return Fail(Reason::kInvalid,
@@ -138,7 +138,7 @@ Status CheckSeveral(const kube::Container& container, const RequestRules& rules,
               Brief(container.name), count, rules.count_name, rules.memory_name);
 }
 
-// The first that a container asks for of those that the rules name; empty: none.
+// The first resource of the rules that the container requests, or empty.
 std::string FirstAskedOf(const kube::Container& container, const RequestRules& rules) {
   for (std::string& name : ResourcesOf(rules)) {
     if (IsAsked(container, name)) return std::move(name);
@@ -178,7 +178,7 @@ bool AsksForAny(const kube::Container& container, const RequestRules& rules) {
 Result<std::optional<size_t>> RulesAskedBy(std::span<const kube::Container* const> containers,
                                            std::span<const RequestRules* const> rules) {
   std::optional<size_t> found;
-  std::string first;  // in words
+  std::string first;  // name, for messages
   for (size_t i = 0; i < rules.size(); ++i) {
     for (const kube::Container* container : containers) {
       const std::string resource = FirstAskedOf(*container, *rules[i]);

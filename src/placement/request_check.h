@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what a container asks for can be meant: an amount that cannot is refused by the name of
-// its resource, and never taken for nothing, or for all of a device. Pure; any thread.
+// Checks a container's request. An invalid amount is refused by the name of its resource; it never
+// counts as none, or as a whole device. Pure. Any thread.
 #pragma once
 
 #include <optional>
@@ -14,21 +14,21 @@
 
 namespace tessera {
 
-// Of those that the rules name: the ones that say how much a container asks for.
+// The resource names in the rules by which a container requests amounts.
 std::vector<std::string> ResourcesOf(const RequestRules& rules);
 
-// Whether the container asks for any of them, also for an amount that cannot be meant. One of 0 is
-// none.
+// Whether the container requests any of them, even with an invalid amount. An amount of 0 is no
+// request.
 bool AsksForAny(const kube::Container& container, const RequestRules& rules);
 
-// By which of several rules, each of other devices, containers ask: its place. Nothing where they
-// ask for nothing. kInvalid where they ask by two: no node has devices of both.
+// The index of the rules, one per vendor, by which the containers request devices. Nothing if they
+// request none. kInvalid for two vendors, since no node has devices of both.
 Result<std::optional<size_t>> RulesAskedBy(std::span<const kube::Container* const> containers,
                                            std::span<const RequestRules* const> rules);
 
-// kInvalid with what to write instead: no whole number of what the resource counts, percentages
-// over 100, limits and requests that differ, a size of no device, two sizes, or what the rules do
-// not have together.
+// Gives kInvalid, with the correction, for a non-integer amount, a percentage over 100, an
+// unavailable size, or two sizes. A limit that differs from its request, or a combination that the
+// rules exclude, is also kInvalid.
 Status CheckRequest(const kube::Container& container, const RequestRules& rules);
 
 }  // namespace tessera

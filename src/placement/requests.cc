@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMostOfInt32 = std::numeric_limits<int32_t>::max();
 
-// The limit, or else the request; nullptr when the container has neither.
+// The limit, else the request, else null.
 const std::string* LimitOrRequest(const kube::Container& container, const std::string& resource) {
   for (const auto* asked : {&container.limits, &container.requests}) {
     const auto found = asked->find(resource);
@@ -25,7 +25,7 @@ const std::string* LimitOrRequest(const kube::Container& container, const std::s
   return nullptr;
 }
 
-// Nothing when nothing is asked, or no whole number.
+// Nothing if there is no request, or its text is no integer.
 std::optional<int64_t> NumberAskedFor(const kube::Container& container,
                                       const std::string& resource) {
   const std::string* asked = LimitOrRequest(container, resource);
@@ -60,7 +60,7 @@ int32_t Percent(int64_t number) {
   return static_cast<int32_t>(std::clamp<int64_t>(number, 0, 100));
 }
 
-// Nothing is no limit: the library in the container takes it so.
+// The limiter takes 0 as no limit, so 0 is refused.
 Status CheckPart(const Fraction& part, const Request& request, const DeviceCapacity& capacity) {
   const int32_t memory = request.MemoryOn(capacity.memory);
   if (part.memory <= 0 || part.memory > memory) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container asks for of each of its devices, and whether what was chosen for it fits that: a
-// pod's annotation can be written by whoever may change the pod. Pure; plain data; any thread.
+// A container's request for each of its devices, and the check of a placement against it. Any user
+// who may change the pod can write its annotation, so a placement is never trusted. Pure. Plain
+// data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace tessera {
 
-// How a site names the resources, and what holds where nothing is said.
+// The site's resource names, and the defaults.
 struct RequestRules {
   std::string count_name;
   std::string memory_name;
@@ -23,67 +24,63 @@ struct RequestRules {
   std::string cores_name;
   int32_t default_memory = 0;  // MiB; 0: all of the device
   int32_t default_cores = 0;   // percent; 0: no limit
-  int32_t memory_factor = 1;   // what a request for memory counts
+  int32_t memory_factor = 1;   // MiB for each requested unit of memory
 
-  // MiB in which memory can be had, ascending; the last is all of a device. A request gets the next
-  // larger one, and one for up to `most_memory` the last. Empty: memory can be had in any size.
+  // The available sizes in MiB, ascending; the last is a whole device. Empty: any size. A request
+  // gets the next larger size. One above the last size gets the last, up to `most_memory`.
   std::vector<int32_t> sizes{};
   int32_t most_memory = 0;
-  // Devices can be had in multiples of so many. One is taken for so many.
+  // Devices come in multiples of this. A request for one device gets this many.
   int32_t count_step = 1;
-  // Who asks for several devices has all of each.
+  // A container with several devices gets each whole.
   bool several_whole = false;
-  // Who asks for several devices has all of their time: of cores, 100 times as many.
+  // A container with several devices gets all of their compute time: 100 cores for each.
   bool several_cores = false;
-  // What a pod must say to have cores by percent, in words; empty: nothing.
+  // The condition for cores by percent, for messages. Empty: none.
   std::string cores_need{};
 };
 
-// The size in which so much memory can be had, by rules that have sizes. Nothing where it is more
-// than `most_memory`.
+// The available size for `memory` MiB. Nothing above `most_memory`.
 std::optional<int32_t> SizeFor(int64_t memory, const RequestRules& rules);
 
-// How many devices a container gets that asks for so many.
+// The number of devices for a requested count.
 inline int64_t CountFor(int64_t asked, const RequestRules& rules) {
   return asked == 1 ? rules.count_step : asked;
 }
 
-// Of one container, for each of its devices.
+// The request of one container, for each of its devices.
 struct Request {
   int32_t count = 0;       // devices
   int32_t memory = 0;      // MiB; 0: by percentage
-  int32_t percentage = 0;  // 1 to 100; 0: not said, and memory is, unless there is no size
+  int32_t percentage = 0;  // 1 to 100; 0: `memory` counts, if set
   int32_t cores = 0;       // 0 to 100 percent; 0: no limit
   bool operator==(const Request&) const = default;
 
-  // Whether it is for so much memory: of devices without a resource for memory it is not.
+  // False for devices without a memory resource.
   bool HasSize() const { return memory > 0 || percentage > 0; }
-  // In MiB, on a device with so much. The fraction is cut off.
+  // The requested MiB on a device with `total` MiB, truncated.
   int32_t MemoryOn(int32_t total) const;
 };
 
-// A limit counts before a request. Nothing for a container that asks for no device. kInvalid for
-// one whose memory or count is not a number below 2^31, or has no size (SizeFor).
+// A limit overrides a request. Nothing if the container requests no device. kInvalid if memory or
+// count is no number below 2^31, or no size fits (SizeFor).
 Result<std::optional<Request>> Resolve(const kube::Container& container, const RequestRules& rules);
 
-// A device as it can be asked for: what a scheduler is told of it and what is granted of it at most
-// are the same.
+// A device's capacity for requests. The scheduler's view and the grantable maximum are the same.
 struct DeviceCapacity {
-  std::string device;      // its id
-  int32_t containers = 0;  // that may share it at a time
-  int32_t memory = 0;      // MiB; 0: not known
+  std::string device;      // device id
+  int32_t containers = 0;  // maximum at a time
+  int32_t memory = 0;      // MiB; 0: unknown
   int32_t cores = 0;       // percent of its compute time
   bool operator==(const DeviceCapacity&) const = default;
 };
 
-// Whether a container gets no more than it asks for: as many devices as it asks for, all of them of
-// this node and different, each with no more memory and cores than that. kInvalid with what does
-// not fit.
+// Checks the parts against the request: the requested number of distinct devices of this node, and
+// no more memory and cores on each. A misfit is kInvalid and named.
 Status CheckParts(std::span<const Fraction> parts, const Request& request,
                   std::span<const DeviceCapacity> capacities);
 
-// What of parts that fit (CheckParts) is less than the container asks for, as a message says it;
-// empty: nothing.
+// Describes how parts that passed CheckParts fall short of the request. Empty if they do not.
 std::string LessThanAsked(std::span<const Fraction> parts, const Request& request,
                           std::span<const DeviceCapacity> capacities);
 

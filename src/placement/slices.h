@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that are divided in parts of fixed sizes, at fixed places, instead of any shares. Pure;
-// plain data; any thread.
+// Devices that are divided in parts of fixed sizes at fixed places. Pure. Plain data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +10,35 @@
 
 namespace tessera {
 
-// Which of a device's slices a part takes.
+// The slices that a part takes.
 struct SliceRange {
   uint32_t start = 0;
   uint32_t size = 0;
   bool operator==(const SliceRange&) const = default;
 };
 
-// A size in which parts can be had.
+// A size of parts.
 struct SliceProfile {
   std::string name{};
   int32_t memory = 0;                // MiB
   int32_t cores = 0;                 // percent of the device's compute time
-  int32_t slices = 0;                // of its compute time
-  std::vector<SliceRange> places{};  // where there can be one, in the order in which they are taken
+  int32_t slices = 0;                // compute slices
+  std::vector<SliceRange> places{};  // allowed places, in order of use
   bool operator==(const SliceProfile&) const = default;
 };
 
-// One bit a slice. All of them where the range is empty or a device has not so many.
+// One bit for each slice. All bits if the range is empty or out of bounds.
 uint64_t BitsOf(const SliceRange& range);
 
-// A part of a device that a container gets.
+// One part of a device for a container.
 struct Slice {
   std::string profile{};
   SliceRange range{};
   int32_t memory = 0;
   int32_t cores = 0;
 };
-// The smallest that has so much memory and for which there is place beside those that are taken.
-// Of as much memory that of fewer slices of compute time, then the first.
+// The smallest profile with at least this memory and a free place. Ties: fewer compute slices, then
+// the first.
 std::optional<Slice> SmallestSlice(std::span<const SliceProfile> profiles, uint64_t taken,
                                    int64_t memory);
 

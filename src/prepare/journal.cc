@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr std::string_view kSuffix = ".json";
-constexpr size_t kEntryLength = 4096;  // a full file system still takes an empty file
+constexpr size_t kEntryLength = 4096;  // padding: a full file system still accepts an empty file
 constexpr std::pair<PrepareStep, std::string_view> kSteps[] = {
     {PrepareStep::kPreparing, "preparing"},
     {PrepareStep::kPrepared, "prepared"},
@@ -49,7 +49,7 @@ Result<std::vector<std::string>> TextsIn(const json::Object& object, std::string
   return texts;
 }
 
-// As the CDI document of a kind that nobody has.
+// Edits are stored as a CDI document; no device has this kind.
 constexpr char kEditsKind[] = "tessera.dev/prepared";
 
 Result<json::Value> JsonOf(const cdi::Edits& edits) {
@@ -185,7 +185,7 @@ Status Journal::Remove(const std::string& grant) const {
   return os::RemoveFile(PathOf(grant));
 }
 
-// An agent alone can undo it, for it knows the devices.
+// Only an agent can undo preparations, because it knows the devices.
 std::optional<Error> LeftIn(const Journal& journal) {
   const auto left = journal.Read();
   if (!left) return left.error();

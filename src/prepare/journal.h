@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is prepared for grants, a file each below the state directory, so that whatever an agent
-// leaves behind is known to the next one. A file is written whole before what it says is done: an
-// entry may tell of more than there is, never of less. One instance of the agent has the journal at
-// a time. Any thread, but one at a time for each entry; it waits for disks.
+// The journal of preparations: one file each in the state directory, so that the next agent knows
+// everything that an agent leaves behind. Each step is written before it is taken. So an entry may
+// claim more than was done, never less. One agent instance has the journal at a time. Any thread,
+// but only one at a time per entry; waits for disks.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 namespace tessera {
 
 enum class PrepareStep : uint8_t {
-  kPreparing,    // it has begun, and may have got anywhere
-  kPrepared,     // it is done, and containers may have it
-  kUnpreparing,  // it is to be undone
+  kPreparing,    // begun; any part of it may be done
+  kPrepared,     // done; containers may use it
+  kUnpreparing,  // must be undone
 };
 
-// What is prepared for one container, or for several of a pod that have the same shares.
+// One preparation: for one container, or for several of a pod that have the same shares.
 struct Preparation {
   std::string grant{};  // the entry's name: one of `grants`
   std::vector<std::string> grants{};
@@ -33,26 +33,26 @@ struct Preparation {
   std::string preparer{};  // Preparer::name
   std::string pod_uid{};
   std::vector<std::string> share_ids{};  // natural order
-  std::vector<std::string> devices{};    // their ids, likewise
-  // What they take to themselves, by names that all resources give it alike.
+  std::vector<std::string> devices{};    // ids, natural order
+  // Names of the hardware that the devices take for themselves, the same for all resources.
   std::vector<std::string> hardware{};
-  std::string boot_id{};   // of the kernel that it was prepared under
-  std::string cdi_dir{};   // where the grants' documents are
-  std::string cdi_kind{};  // of the CDI devices in them
+  std::string boot_id{};   // the boot in which it was prepared
+  std::string cdi_dir{};   // directory of the grants' documents
+  std::string cdi_kind{};  // kind of the CDI devices in them
   PrepareStep step = PrepareStep::kPreparing;
-  Prepared prepared{};  // once it is
-  cdi::Edits edits{};   // all that the containers get, likewise
+  Prepared prepared{};  // set at kPrepared
+  cdi::Edits edits{};   // the containers' edits, set at kPrepared
   bool operator==(const Preparation&) const = default;
 };
 std::string PreparationText(const Preparation& preparation);
-// kStateCorrupt when it is none, kStateNewer when it is a newer agent's.
+// kStateCorrupt if the text is no entry; kStateNewer if a newer agent wrote it.
 Result<Preparation> ReadPreparation(std::string_view text);
 
-// What an entry says that cannot be read: the devices that it may be about are given to nobody.
+// The readable rest of a corrupt entry. Devices that the entry may concern are not granted.
 struct UnreadPreparation {
-  Error why;                           // kJournalUnreadable, with the file
-  std::string resource{};              // empty: it may be any
-  std::vector<std::string> devices{};  // empty: they may be all of the resource
+  Error why;                           // kJournalUnreadable, names the file
+  std::string resource{};              // empty: any resource
+  std::vector<std::string> devices{};  // empty: all of the resource
   std::vector<std::string> hardware{};
   bool operator==(const UnreadPreparation&) const = default;
 };
@@ -62,19 +62,19 @@ class Journal {
   explicit Journal(const std::string& state_dir) : directory_(state_dir + "/prepared") {}
 
   const std::string& directory() const { return directory_; }
-  // Whether there may be an entry.
+  // False if there is surely no entry.
   bool any() const { return os::Exists(directory_); }
-  // Makes the journal this instance's. kStateLocked while another one has it.
+  // Takes the journal for this instance. kStateLocked while another instance has it.
   Result<os::FileLock> Lock() const;
 
   struct Contents {
     std::vector<Preparation> entries{};
-    std::map<std::string, UnreadPreparation> unreadable{};  // by the grant
+    std::map<std::string, UnreadPreparation> unreadable{};  // by grant
   };
   Result<Contents> Read() const;
-  // Whether an entry could be written now.
+  // Tests that an entry can be written now.
   Status Check() const;
-  // On the disk when it returns, in the place of what was there.
+  // Replaces the entry; it is on disk at the return.
   Status Write(const Preparation& preparation) const;
   Status Remove(const std::string& grant) const;
   std::string PathOf(const std::string& grant) const;
@@ -83,7 +83,8 @@ class Journal {
   const std::string directory_;
 };
 
-// What is left in it while no agent runs, and who undoes that; nothing: it is empty.
+// For a node without a running agent: an error that tells what is left and who undoes it. Nothing:
+// the journal is empty.
 std::optional<Error> LeftIn(const Journal& journal);
 
 }  // namespace tessera

@@ -15,8 +15,8 @@ PreparationKeeper::PreparationKeeper(Surroundings at)
       preparations_(std::make_shared<Preparations>(
           at_.state_dir, at_.root, mailbox_.Bind(&PreparationKeeper::RefreshStanding))) {}
 
-// The first time before there is a list: a device that is not back is in none as healthy. From then
-// on the loop waits for no disk here.
+// The first call runs before any list goes out, and waits for the disk. So no list offers an
+// outstanding device as healthy. Later calls do not wait for the disk.
 void PreparationKeeper::Open(const kubelet::Directories& directories) {
   preparations_->Open(directories.device_plugins());
   if (std::exchange(opened_, true) || !preparations_->any()) return;

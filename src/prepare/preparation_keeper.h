@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has what is prepared for grants looked after in time: containers that wait for too long are
-// refused, what kubelet has forgotten is undone, and the node is told what follows for its devices.
-// Owned by the agent. One thread: the loop's.
+// Drives Preparations from the agent's loop: refuses containers that wait too long, undoes
+// preparations that kubelet has forgotten, and reports the consequences for devices. Owned by the
+// agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -27,17 +27,17 @@ class PreparationKeeper {
     os::Workers& workers;
     std::string state_dir;
     os::Root root;
-    // What follows for devices and resources, all of it, has changed.
+    // The standing has changed; `standing` is the whole of it.
     std::function<void(const Preparations::Standing& standing)> changed;
   };
   explicit PreparationKeeper(Surroundings at);
 
-  // Prepares for this kubelet from now on; what earlier agents left is known.
+  // Uses this kubelet's checkpoint from now on. The first call loads the journal of earlier agents.
   void Open(const kubelet::Directories& directories);
   const std::shared_ptr<Preparations>& preparations() const { return preparations_; }
-  // Kubelet's checkpoint may be another by now.
+  // kubelet's checkpoint may have changed: undoes forgotten preparations on a worker.
   void RemoveForgotten();
-  // What only a person mends.
+  // Faults that only a person can fix.
   const std::vector<Error>& faults() const { return standing_.faults; }
 
  private:
@@ -45,7 +45,7 @@ class PreparationKeeper {
 
   const Surroundings at_;
   bool opened_ = false;
-  Preparations::Standing standing_;  // as it was last told
+  Preparations::Standing standing_;  // as last reported
   os::Alarm next_;
   os::Mailbox<PreparationKeeper> mailbox_;
   std::shared_ptr<Preparations> preparations_;

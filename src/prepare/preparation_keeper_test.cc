@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-// Of a device that an agent which has ended had begun to bring back.
+// A former agent had begun to undo the device's preparation.
 TEST_F(PreparationsTest, ADeviceThatIsNotBackIsToldBeforeItIsServedAndOnceItIsBack) {
   End();
   const Journal journal(directory_ + "/state");

@@ -27,8 +27,8 @@ bool IsOwn(const Preparation& entry, const Preparation& wanted) {
   return entry.resource == wanted.resource && Meet(entry.grants, wanted.grants);
 }
 
-// Whether the entry keeps a device from being prepared for the other, whose shares it has none of.
-// Shares of one device that are all offered are prepared each for its own grant.
+// True if `entry`, which has other shares, blocks a device of `wanted`. Shares of one device that
+// are all offered do not block each other: each is prepared for its own grant.
 bool SharesDevice(const Preparation& entry, const Preparation& wanted, const Offer& offer) {
   if (entry.resource != wanted.resource || !Meet(entry.devices, wanted.devices)) {
     return Meet(entry.hardware, wanted.hardware);
@@ -55,7 +55,8 @@ bool Preparations::IsLoaded() const {
   return lock_.has_value();
 }
 
-// Disks are waited for without mutex_, which the loop's thread takes.
+// The loop's thread takes mutex_, so no thread waits for a disk under it. loading_ keeps two
+// threads from loading at once.
 Status Preparations::Load() {
   const MutexLock loading(loading_);
   if (IsLoaded()) return {};
@@ -107,7 +108,7 @@ void Preparations::Begin(Start start) {
   workers_.Run([self = shared_from_this(), job = *job] { self->Run(*job); });
 }
 
-// The grants sorted, so that they are the same whenever this is asked.
+// The set is sorted, so the first grant names the same entry in every call.
 Result<Preparations::Named> Preparations::NamedFor(const Start& start) {
   const std::string& resource = start.binding.offer.resource;
   std::shared_ptr<CheckpointFile> checkpoint;
@@ -137,7 +138,7 @@ Result<Preparations::Named> Preparations::NamedFor(const Start& start) {
   return named;
 }
 
-// Null: there is nothing left to be done.
+// Null: the grants are prepared, or have no name.
 Result<std::shared_ptr<Preparations::Job>> Preparations::Claim(const Start& start) {
   TRY(Load());
   const auto job = std::make_shared<Job>();
@@ -196,8 +197,9 @@ Status Preparations::CheckReadable(const Preparation& wanted) const {
   return {};
 }
 
-// A share that kubelet grants anew is nobody else's any more. Of a device it does not say that:
-// other shares of it may be another container's, under the names that they had before.
+// If kubelet grants a share again, its former container has ended, so that entry may be undone.
+// That is not true of a device: another container may hold other shares of it, under their former
+// ids. So a live grant with other shares is a refusal.
 Result<std::vector<Preparations::Item*>> Preparations::InTheWay(const Start& start,
                                                                 const Preparation& wanted,
                                                                 const Named& named) {
@@ -235,7 +237,7 @@ std::vector<std::string> Preparations::HardwareOf(const Device& device,
   return hardware;
 }
 
-// What needs the offer comes last, and may fail.
+// Sets the entry's identity first. The parts that need the offer come last, and may fail.
 Status Preparations::Describe(const Start& start, Job& job) const {
   const Binding& binding = start.binding;
   const Offer& offer = binding.offer;
@@ -289,7 +291,8 @@ void Preparations::Run(const Job& job) {
   changed_();
 }
 
-// Nothing comes in between: with the last of them gone the new one is there.
+// Other calls must not claim the devices in between. So one critical section removes the former
+// entries and adds the new one.
 Status Preparations::UndoFormer(const Job& job) {
   if (job.former.empty()) return {};
   std::set<std::string> gone;
@@ -357,13 +360,14 @@ Status Preparations::Keep(const Job& job, Prepared prepared, Preparation& entry)
   entry.prepared = std::move(prepared);
   cdi::Edits edits = job.base;
   cdi::Append(entry.prepared.edits, edits);
-  if (edits.empty()) edits.env = {"TESSERA_GRANT=" + entry.grant};  // CDI takes no device without
+  // CDI allows no device without edits.
+  if (edits.empty()) edits.env = {"TESSERA_GRANT=" + entry.grant};
   for (cdi::Node& node : edits.nodes) {
     if (node.type.empty()) DescribeNode(root_.prefix(), node);
   }
   cdi::Sort(edits);
   entry.edits = edits;
-  // What no runtime takes would not be read back either.
+  // A document that no runtime accepts could not be read from the journal either.
   const std::string text = cdi::Text(DocumentOf(entry.cdi_kind, entry.grant, std::move(edits)));
   if (const auto read = cdi::Read(text); !read) {
     return Fail(Reason::kNotPrepared, "{} was made ready with what no runtime takes: {}",

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has devices made ready for the grants whose containers are about to be made, and undoes that once
-// kubelet has forgotten them. What is begun is in the journal first (journal.h), so that a crash at
-// any point leaves what the next agent understands:
+// Prepares devices for grants whose containers are about to be made, and undoes that once kubelet
+// has forgotten the grants. Each step is in the journal first (journal.h), so the next agent can
+// continue after a crash at any point:
 //
-//   preparing ──Prepare comes off in time──▶ prepared ──kubelet has forgotten, or its shares are
+//   preparing ──Prepare succeeds in time───▶ prepared ──kubelet has forgotten, or its shares are
 //       │                                       │        another grant's──▶ unpreparing
 //       └──it fails or comes late; after a crash, asked for again──▶ unpreparing
-//   unpreparing ──Unprepare comes off──▶ no entry
+//   unpreparing ──Unprepare succeeds──▶ no entry
 //
-// A share is prepared for one grant at a time, and a reboot leaves nothing prepared. What is undone
-// is tried again, ever less often; until it comes off its devices are outstanding, and wait alone.
-// So do those of an entry that cannot be read. Whatever has an entry counts as held.
-// Calls of kinds come on threads of its own. One instance of the agent does this at a time. Shared:
-// kubelet's calls and kinds that hang may outlive the agent's parts. Any thread; it waits for disks
-// where nothing else is said.
+// A share is prepared for one grant at a time. A reboot leaves no device prepared. A failed undo is
+// retried with growing pauses. Until it succeeds, its devices are outstanding: they are not
+// granted, and other devices are not affected. Devices of an unreadable entry are outstanding too.
+// Every device with an entry counts as held.
+//
+// Kinds' preparers run on threads of this class. Only one agent instance prepares at a time. The
+// object is shared, because kubelet's calls and preparers that hang may outlive the agent's parts.
+// Any thread; functions wait for disks unless they say otherwise.
 #pragma once
 
 #include <atomic>
@@ -46,96 +48,98 @@ namespace tessera {
 class Preparations : public std::enable_shared_from_this<Preparations> {
  public:
   static constexpr Duration kDeadline{20'000};  // kubelet's call ends after 25 s
-  // kubelet writes its checkpoint anew when it begins: what is missing for a moment is not gone.
+  // kubelet rewrites its checkpoint when it starts, so a grant that is briefly missing is not gone.
   static constexpr Duration kForgotten{60'000};
-  static constexpr Duration kHangs{10'000};  // an Unprepare that takes longer
-  // Between two attempts of one.
+  static constexpr Duration kHangs{10'000};  // an Unprepare that takes longer hangs
+  // Pauses between attempts of one undo.
   static constexpr Duration kFirstPause{1'000};
   static constexpr Duration kLastPause{60'000};
 
-  // `root`: where device nodes are looked up. `changed`: Tick is due, and `standing` may be
-  // another; called by any thread, and must not wait.
+  // `root`: the prefix of device nodes. `changed`: Tick is due and `standing` may differ; called on
+  // any thread, must not wait.
   Preparations(const std::string& state_dir, os::Root root, std::function<void()> changed,
                const Clock& clock = SystemClock())
       : journal_(state_dir), root_(std::move(root)), changed_(std::move(changed)), clock_(clock) {}
 
-  // Goes by the checkpoint in this directory from now on: kubelet's device-plugins.
+  // Uses the checkpoint in this directory, kubelet's device-plugins, from now on.
   void Open(const std::string& device_plugins);
-  // Reads what earlier agents left, once no other instance has it: kStateLocked until then.
+  // Reads the journal of earlier agents. kStateLocked while another instance has it.
   Status Load();
-  // Whether there may be anything to be loaded.
+  // False if there is surely no entry to load.
   bool any() const { return journal_.any(); }
 
-  // This backend prepares for the resource from now on, if it has a preparer, with the grants'
-  // documents in this directory; whether they can be kept is looked at soon. Waits for nothing, as
-  // the next. Another backend is kept for as long as something is left that it has prepared.
+  // Uses this backend's preparer, if any, for the resource from now on. `cdi_dir`: the directory of
+  // the grants' documents; it is tested soon. A former backend is kept while its preparations are
+  // left. Does not wait, nor does Retire.
   void Serve(const config::Resource& resource, const Kind& kind, std::shared_ptr<Backend> backend,
              const std::string& cdi_dir);
-  // The resource is served no more.
+  // The resource is no longer served.
   void Retire(const std::string& resource);
 
-  // A container is about to be made.
+  // A container that is about to be made.
   struct Start {
-    Binding binding;  // what it refers to lives until Begin returns
+    Binding binding;  // its references live until Begin returns
     std::shared_ptr<Backend> backend;
     std::vector<std::string> share_ids;
-    bool undescribed = false;  // the kind has not said yet what CDI documents are to have
+    bool undescribed = false;  // the kind's parts of CDI documents are not known yet
     Duration waited{};         // since kubelet called
     std::function<bool()> wanted;
     std::function<void(Status)> done;
   };
-  // Has prepared for all grants of the resource that have exactly these ids, and their documents
-  // written, when `done` is called, by any thread and once. What is prepared already is not
-  // prepared again. Those of a plugin that was here before have no name, and are as they are.
-  // kGrantUnknown where kubelet knows of none, kNotPrepared, kPrepareTimedOut, kNotUnprepared where
-  // the devices are not back from an earlier grant, kJournalUnreadable where it is not known
-  // whether they are, kStateLocked where another instance prepares.
+  // Prepares all grants of the resource that have exactly these ids, and writes their documents.
+  // Then calls `done` once, on any thread. A prepared grant is not prepared again. Grants of a
+  // former plugin have no name, and are left alone.
+  //
+  // kGrantUnknown: kubelet has no such grant. kNotPrepared: the preparer failed. kPrepareTimedOut:
+  // the preparation is late, or still runs for another call. kNotUnprepared: the devices are not
+  // back from an earlier grant. kJournalUnreadable: an unreadable entry may concern the devices.
+  // kStateLocked: another instance prepares.
   void Begin(Start start);
 
-  // Refuses containers that have waited for too long, and has undone what is due. When it is to be
-  // called again; nothing: after the next `changed`. Waits for nothing.
+  // Refuses containers that have waited too long, and starts the undos that are due. Returns when
+  // to call it again; nothing: after the next `changed`. Does not wait.
   std::optional<Steady> Tick();
-  // Has undone what kubelet has forgotten.
+  // Starts the undo of preparations that kubelet has forgotten.
   void RemoveForgotten();
-  // What follows for devices and resources. Waits for nothing, as the next.
+  // The consequences for devices and resources. `standing` and AnyLeft do not wait.
   struct Standing {
-    // Prepared for a grant, or not back from one: a container may have them.
+    // Devices with an entry: a container may have them.
     std::set<DeviceKey, DeviceKeyLess> held{};
-    // Those that are not back, with why; its message completes "device 7 is unhealthy: ...".
+    // Outstanding devices, and why; the message completes "device 7 is unhealthy: ...".
     std::map<DeviceKey, Error, DeviceKeyLess> outstanding{};
-    // Resources for which nothing can be prepared, likewise.
+    // Resources for which no device can be prepared, and why.
     std::map<std::string, Error> obstacles{};
-    // What only a person mends, each with what it is about.
+    // Faults that only a person can fix; each message names its subject.
     std::vector<Error> faults{};
     bool operator==(const Standing&) const = default;
   };
   Standing standing() const;
-  // Whether anything is prepared, or to be undone.
+  // True if an entry is left.
   bool AnyLeft() const;
 
  private:
   struct Item {
     Preparation entry;
-    bool busy = false;                  // a thread is at it: nobody else is
-    std::optional<Steady> forgotten{};  // since when kubelet has not named it
-    // While it is undone; `trouble`: it is outstanding.
+    bool busy = false;                  // one thread owns the entry, and no other may touch it
+    std::optional<Steady> forgotten{};  // since when kubelet's checkpoint lacks it
+    // For the undo. `trouble`: why it is outstanding.
     Backoff pauses{kFirstPause, kLastPause};
-    Steady next{};  // when that is tried again; while it is: since when
+    Steady next{};  // the next attempt; during one: its start
     std::optional<Error> trouble{};
-    bool told_unserved = false;  // that nothing undoes it
+    bool told_unserved = false;  // logged that no backend can undo it
   };
-  // A call of kubelet's.
+  // A PreStartContainer call.
   struct Call {
     Steady deadline;
     std::function<bool()> wanted;
-    std::function<void(Status)> done;  // under mutex_; null: it is answered
-    std::string about;                 // whose it is, for the answer
+    std::function<void(Status)> done;  // under mutex_; null: answered
+    std::string about;                 // resource and devices, for the answer
     std::atomic<bool> answered = false;
   };
   struct Job {
-    std::vector<std::string> former{};  // the grants of entries that are to be undone first
+    std::vector<std::string> former{};  // grants whose entries must be undone first
     Preparation entry{};
-    cdi::Edits base{};  // of the devices as they are
+    cdi::Edits base{};  // edits of the devices before preparation
     std::vector<Device> devices{};
     std::shared_ptr<Backend> backend{};
     std::shared_ptr<Call> call{};
@@ -146,11 +150,11 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
     bool ids_are_of_hardware = false;  // Kind::ids_are_of_hardware
     bool current = true;
   };
-  // Whom kubelet's checkpoint names.
+  // Grants that kubelet's checkpoint names.
   struct Named {
-    std::set<std::string> grants{};  // of the containers that are about to be made
+    std::set<std::string> grants{};  // of the containers that wait
     std::string pod_uid{};
-    std::set<std::string> live{};  // of all containers
+    std::set<std::string> live{};  // of all containers, those included
   };
 
   Result<std::shared_ptr<Job>> Claim(const Start& start);
@@ -168,7 +172,7 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   bool IsWanted(const Call& call) const;
   void Answer(Call& call, Status status);
   Status PutDocuments(const Preparation& entry);
-  // Of an entry that is busy by the caller.
+  // The caller has marked the entry busy.
   Status Undo(const std::string& grant);
   Status UndoBy(const Preparation& entry);
   void Retry(const std::string& grant);
@@ -182,9 +186,9 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   // preparations_standing.cc
   void EndServing(const std::string& resource) TESSERA_REQUIRES(mutex_);
   bool IsServed(const Preparation& entry) const TESSERA_REQUIRES(mutex_);
-  // What was written, and a look at the directories soon where it was not.
+  // Returns `written`. After an error the directories are tested soon.
   Status Wrote(Status written);
-  // Has the directories looked at if they are due; when they are, if later.
+  // Starts the test of the directories if it is due; otherwise returns when it is.
   std::optional<Steady> LookWhenDue(Steady now) TESSERA_REQUIRES(mutex_);
   void LookAtDirectories();
   void AddUnread(const UnreadPreparation& unread, Standing& standing) const
@@ -194,22 +198,24 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   const os::Root root_;
   const std::function<void()> changed_;
   const Clock& clock_;
-  Mutex loading_;  // taken before mutex_, which nobody holds while waiting for a disk
+  Mutex loading_;  // locked before mutex_; no thread waits for a disk under mutex_
   mutable Mutex mutex_;
   std::shared_ptr<CheckpointFile> checkpoint_ TESSERA_GUARDED_BY(mutex_);
-  std::optional<os::FileLock> lock_ TESSERA_GUARDED_BY(mutex_);  // the journal is this instance's
+  // Held: this instance has the journal.
+  std::optional<os::FileLock> lock_ TESSERA_GUARDED_BY(mutex_);
   std::string boot_id_ TESSERA_GUARDED_BY(mutex_);
-  std::map<std::string, Item> items_ TESSERA_GUARDED_BY(mutex_);  // by their grants
+  std::map<std::string, Item> items_ TESSERA_GUARDED_BY(mutex_);  // by grant
   std::map<std::string, UnreadPreparation> unreadable_ TESSERA_GUARDED_BY(mutex_);
-  // By the resource and the preparer's name.
+  // By resource and the preparer's name.
   std::map<std::pair<std::string, std::string>, Served> served_ TESSERA_GUARDED_BY(mutex_);
   std::map<std::string, Error> mismatched_ TESSERA_GUARDED_BY(mutex_);  // by resource, as the next
-  std::map<std::string, Error> refused_ TESSERA_GUARDED_BY(mutex_);     // by the directories
-  bool looking_ TESSERA_GUARDED_BY(mutex_) = false;                     // at those
+  // By resource: the directories fail.
+  std::map<std::string, Error> refused_ TESSERA_GUARDED_BY(mutex_);
+  bool looking_ TESSERA_GUARDED_BY(mutex_) = false;  // a test of the directories runs
   std::optional<Steady> look_again_ TESSERA_GUARDED_BY(mutex_);
   Backoff look_pauses_ TESSERA_GUARDED_BY(mutex_){kFirstPause, kLastPause};
   std::set<std::shared_ptr<Call>> calls_ TESSERA_GUARDED_BY(mutex_);
-  os::Workers workers_{64};  // as many devices as may hang at once
+  os::Workers workers_{64};  // the number of devices that may hang at once
 };
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was prepared on a device under other names: of its shares, or of its resource.
+// Preparations of a device under other names: of its shares, or of its resource.
 #include "prepare/preparations.h"
 #include "prepare/preparations_under_test.h"
 
@@ -10,7 +10,7 @@ constexpr char kCardToo[] = "fixture.com/other";
 
 class PreparedDevicesTest : public PreparationsTest {
  protected:
-  // Another resource that lists the cards, or cards of the same ids.
+  // Serves a second resource with the same cards, or with cards of equal ids.
   void ServeBoth(bool ids_are_of_hardware) {
     Kind kind = PreparingKind();
     kind.ids_are_of_hardware = ids_are_of_hardware;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of what is prepared: it is undone, and again until that comes off.
+// The end of preparations: the undo, and its retries until it succeeds.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -31,7 +31,8 @@ void TellStuck(const Preparation& entry, const Error& why) {
 
 }  // namespace
 
-// Documents go before the devices: what is undone is given to nobody.
+// The order is: journal, documents, devices, entry. Without its document no runtime gives the
+// device to a container while it is undone.
 Status Preparations::Undo(const std::string& grant) {
   Preparation entry;
   {
@@ -41,7 +42,7 @@ Status Preparations::Undo(const std::string& grant) {
     item.next = clock_.Now();
     entry = item.entry;
   }
-  changed_();  // it may hang
+  changed_();  // Unprepare may hang; Tick watches it
   Status undone = journal_.Write(entry);
   for (const std::string& each : entry.grants) {
     if (undone) undone = os::RemoveFile(entry.cdi_dir + "/" + GrantFileName(each));
@@ -127,7 +128,7 @@ std::optional<Steady> Preparations::Tick() {
     }
     for (auto& [grant, item] : items_) {
       if (item.entry.step != PrepareStep::kUnpreparing) continue;
-      // One whose resource is not served yet is due as soon as it is.
+      // Serve makes the undo due once the resource is served.
       if (!item.busy && !IsServed(item.entry)) continue;
       if (!item.busy && item.next <= now) UndoSoon(grant, item);
       if (!item.busy) {
@@ -150,8 +151,8 @@ std::optional<Steady> Preparations::Tick() {
   return next;
 }
 
-// Of a resource that was taken out of the configuration nobody is heard of otherwise while kubelet
-// names the container.
+// Logs entries whose resource left the configuration. While kubelet names their container, no other
+// part would report them.
 void Preparations::TellUnserved() {
   std::vector<Preparation> unserved;
   {
@@ -171,7 +172,7 @@ void Preparations::TellUnserved() {
   }
 }
 
-// A person has removed the file.
+// Forgets unreadable entries whose file a person has removed.
 void Preparations::ForgetUnreadable() {
   std::map<std::string, UnreadPreparation> unreadable;
   {
@@ -193,7 +194,7 @@ void Preparations::RemoveForgotten() {
   ForgetUnreadable();
   TellUnserved();
   std::shared_ptr<CheckpointFile> checkpoint;
-  std::vector<std::shared_ptr<Backend>> ended;  // without the mutex
+  std::vector<std::shared_ptr<Backend>> ended;  // destroyed after the mutex is released
   {
     const MutexLock lock(mutex_);
     std::set<std::pair<std::string, std::string>> needed;
@@ -222,7 +223,7 @@ void Preparations::RemoveForgotten() {
       if (item.next <= now) UndoSoon(grant, item);
       continue;
     }
-    // A minute of what kubelet is known to say.
+    // Only a checkpoint that was read counts: for kForgotten in a row it must lack the grants.
     if (!held || std::ranges::any_of(item.entry.grants, [&](const std::string& each) {
           return live.contains(each);
         })) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For which resources devices can be prepared at all, and what follows from all that is known.
+// Which resources can be prepared at all, and the standing that follows from all entries.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,8 @@
 namespace tessera {
 namespace {
 
-// As PutDocuments would write there. Its name is no document's, so that no runtime reads it.
+// Tests that PutDocuments could write there. The probe's name is no document's, so no runtime reads
+// it.
 Status CheckDocuments(const std::string& directory) {
   const std::string probe = directory + "/tessera-prepare.probe";
   TRY(os::RemoveFile(probe));
@@ -107,7 +108,7 @@ void Preparations::LookAtDirectories() {
       if (served.current) directories[key.first] = served.cdi_dir;
     }
   }
-  // Another instance that has the journal keeps it well.
+  // If another instance has the journal, this one does not test it.
   Status kept = Load();
   if (kept) {
     kept = journal_.Check();

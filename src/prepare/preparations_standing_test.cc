@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows for devices and resources: from what is prepared, from entries that cannot be read,
-// and from directories that cannot be written.
+// The standing that follows from entries, unreadable entries, and directories that cannot be
+// written.
 #include <future>
 #include <latch>
 #include <memory>
@@ -15,7 +15,7 @@ namespace {
 
 class StandingTest : public PreparationsTest {
  protected:
-  // An entry that this agent did not write; another agent begins.
+  // Leaves an entry of another agent, and starts a new agent.
   void Leave(const std::string& text) {
     End();
     EXPECT_TRUE(os::MakeDirectories(directory_ + "/state/prepared"));
@@ -23,7 +23,7 @@ class StandingTest : public PreparationsTest {
     Begin();
     EXPECT_TRUE(preparations_->Load());
   }
-  // The directories have been looked at, and this is wrong with them.
+  // Waits for the test of the directories; returns its errors.
   std::string AwaitObstacles() {
     preparations_->Tick();
     Await([this] { return !preparations_->standing().obstacles.empty(); });
@@ -215,7 +215,7 @@ TEST_F(StandingTest, WhatNothingThatIsConfiguredUndoesIsToldAndAFaultOnceItIsDue
             "fixture.com/card: device 0: it is not back from its last container: " + why + "\n");
 }
 
-// A kind and its backend are to say the same.
+// A kind and its backend must agree.
 
 TEST_F(StandingTest, ABackendThatPreparesAgainstTheWordOfItsKindIsAnObstacle) {
   Serve(backend_, kCard, Kind());

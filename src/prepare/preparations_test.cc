@@ -52,7 +52,7 @@ TEST_F(PreparationsTest, AContainerThatIsMadeAgainFindsItPrepared) {
   EXPECT_EQ(Start({"0"}), "");
   EXPECT_EQ(DocumentOf(kOne), kWhole);
   Restart();
-  offer_ = Offer();  // not found again yet
+  offer_ = Offer();  // the next scan has not found it yet
   offer_.resource = kCard;
   EXPECT_EQ(Start({"0"}), "");
 
@@ -338,7 +338,7 @@ TEST_F(PreparationsTest, AfterARebootNothingIsPrepared) {
   EXPECT_EQ(backend_->Calls(), kUnprepared + ", prepare 0");
 }
 
-// What is undone.
+// The undo.
 
 TEST_F(PreparationsTest, WhatIsNotUndoneIsTriedAgainEverLessOftenAndKeepsNoOtherUp) {
   Hold("uid-1", "app", {"0"}, kOne);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is prepared by the fixture kind, with a kubelet's checkpoint that is the test's own.
-// Header-only, for tests.
+// Preparations with the fixture kind and a checkpoint that the test writes. Header-only, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +35,7 @@ class PreparationsTest : public testing::Test {
     (void)os::RemoveTree(directory_);
   }
 
-  // An agent begins, over what former ones left, and ends.
+  // An agent begins with the journal that former ones left, and ends.
   void Begin() {
     preparations_ = std::make_shared<Preparations>(
         directory_ + "/state", os::Root(directory_),
@@ -58,7 +57,7 @@ class PreparationsTest : public testing::Test {
     Settle();
     preparations_.reset();
   }
-  // Until its threads have let go of it.
+  // Waits until its threads have released it.
   void Settle() const {
     while (preparations_.use_count() > 1) std::this_thread::yield();
   }
@@ -103,9 +102,9 @@ class PreparationsTest : public testing::Test {
                ? ""
                : fmt::format("{}: {}", ReasonName(status.error().reason), status.error().message);
   }
-  // Empty: the container may be made.
+  // The refusal's text; empty: the container may be made.
   std::string Start(std::vector<std::string> ids) { return Text(BeginStart(std::move(ids)).get()); }
-  // Until threads have made it so.
+  // Waits until threads have made it true.
   void Await(const std::function<bool()>& is) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, is);
@@ -130,7 +129,7 @@ class PreparationsTest : public testing::Test {
            : read.step == PrepareStep::kPrepared ? "prepared"
                                                  : "unpreparing";
   }
-  // What a container gets that names the grant.
+  // The CDI document of the grant.
   std::string DocumentOf(const std::string& grant) const {
     const auto text = os::ReadFile(directory_ + "/cdi/" + GrantFileName(grant));
     if (!text) return "no document";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind whose devices are made ready around grants: cards with a slot each, into which something
-// is put. Header-only, for tests.
+// A kind that prepares its devices: cards with one slot each, which a preparation fills.
+// Header-only, for tests.
 #pragma once
 
 #include <fmt/core.h>
@@ -69,13 +69,13 @@ class PreparingBackend : public Backend, public Preparer {
     return during_unprepare ? during_unprepare(request) : Status();
   }
 
-  // What was called since this was last asked.
+  // The calls since the last Calls().
   std::string Calls() {
     const std::lock_guard lock(mutex_);
     return std::exchange(calls_, "");
   }
 
-  // Set before a call that they are to be in.
+  // Set before the call that they apply to.
   std::function<void(const PrepareRequest& request)> during_prepare;
   std::function<Status(const UnprepareRequest& request)> during_unprepare;
   std::optional<Result<Prepared>> yields;

@@ -19,7 +19,8 @@ namespace tessera::region {
 namespace {
 
 constexpr std::string_view kSuffix = ".cache";
-// HAMi's monitor takes no more than two; whoever makes many wants to be a nuisance.
+// HAMi's monitor accepts at most two names. A container that makes many is hostile, so the search
+// stops.
 constexpr int kMostNames = 256;
 
 std::string Shown(std::string_view name) {
@@ -34,7 +35,7 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
 };
 
-// The first name by order of what may be a region; empty: there is none.
+// The first name, in order, that may be a region; empty: none.
 std::string FirstName(int directory) {
   const int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, CloseDirectory> names(again < 0 ? nullptr : fdopendir(again));
@@ -90,7 +91,7 @@ Result<Region> File::Read() const {
 
 std::optional<bool> File::IsAlive(int slot) const {
   struct flock lock{};
-  lock.l_type = F_RDLCK;  // which the owner's, for writing, is in the way of
+  lock.l_type = F_RDLCK;  // conflicts with the write lock of the slot's owner
   lock.l_whence = SEEK_SET;
   lock.l_start = LockOf(slot);
   lock.l_len = 1;

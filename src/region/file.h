@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions as files on the node. They lie in directories that containers write in, so whatever is
-// there may be a trap: a link, a pipe, a file without end, a million names. Nothing is mapped,
-// nothing is followed, nothing waits. Any thread.
+// Regions as files on the node. Containers write in their directories, so an entry may be a trap: a
+// link, a pipe, an endless file, a million names. So this code maps no file, follows no link and
+// never waits for a container. Any thread.
 #pragma once
 
 #include <optional>
@@ -13,21 +13,22 @@
 
 namespace tessera::region {
 
-// One that is open, and stays the same file whatever happens to its name.
+// An open region. It stays the same file even if its name changes.
 class File {
  public:
-  // Of the container's directory NAME below `containers`: the file `wanted`, else the first by name
-  // that ends in ".cache". kNotFound where there is neither, kBadRegion where it is no file.
+  // Opens the region in the container's directory NAME below `containers`. It is the file `wanted`,
+  // otherwise the first name that ends in ".cache". Fails with kNotFound if there is neither, and
+  // with kBadRegion if it is no regular file.
   static Result<File> Open(const std::string& containers, const std::string& name,
                            const std::string& wanted);
 
-  // As it is now.
+  // Its current content.
   Result<Region> Read() const;
-  // Whether the process of the slot lives; nothing where the kernel does not say, or the library is
-  // none that has locks.
+  // True if the process of the slot is alive. Nothing if the kernel does not say. Only Tessera's
+  // library takes the locks that this tests.
   std::optional<bool> IsAlive(int slot) const;
 
-  // In its directory, in characters that a terminal may be shown.
+  // Its name in the directory, safe to print on a terminal.
   const std::string& name() const { return name_; }
 
  private:

@@ -17,10 +17,10 @@ using limiter::HamiUsed;
 using limiter::kMaxBytes;
 using limiter::kMaxDevices;
 
-constexpr uint64_t kUnits = kMaxBytes / limiter::kUnit;  // the bits of an amount, too
-constexpr uint64_t kFree = 100;                          // percent, from where there is no limit
+constexpr uint64_t kUnits = kMaxBytes / limiter::kUnit;  // also the mask of an amount
+constexpr uint64_t kFree = 100;                          // percent; from here on there is no limit
 
-// The words of a file. Who asks has compared its size.
+// The words of a file. The caller has checked the file's size.
 class Words {
  public:
   explicit Words(std::string_view bytes) : bytes_(bytes) {}
@@ -31,7 +31,7 @@ class Words {
     std::memcpy(&value, bytes_.data() + offset, sizeof value);
     return value;
   }
-  // Text without an end is as long as its place.
+  // Unterminated text fills its field.
   std::string Text(size_t offset, size_t size) const {
     const std::string_view place = bytes_.substr(offset, size);
     std::string text(place.substr(0, place.find('\0')));
@@ -53,14 +53,14 @@ constexpr size_t AccountingAt(size_t offset) {
   return limiter::kAccountingOffset + offset;
 }
 
-// Of the time that the container was charged, in ns.
+// The time charged to the container, in ns.
 std::optional<uint64_t> BusyOf(const Words& words, size_t device) {
   return words.At<uint64_t>(AccountingAt(offsetof(limiter::Accounting, times)) +
                             device * sizeof(limiter::TimeAccounting) +
                             offsetof(limiter::TimeAccounting, used));
 }
 
-// Which of the makers' it is.
+// The maker of the region, or why it is no region.
 Result<Maker> Judge(std::string_view bytes) {
   const Words words(bytes);
   if (bytes.size() < sizeof(int32_t) || words.At<int32_t>(0) != limiter::kHamiMagic) {
@@ -114,7 +114,7 @@ class Reader {
   }
 
  private:
-  // A number of bytes.
+  // A number of bytes; 0 if it is impossible.
   uint64_t Bytes(size_t offset) {
     const auto bytes = words_.At<uint64_t>(offset);
     if (bytes <= kMaxBytes) return bytes;
@@ -136,7 +136,7 @@ class Reader {
       if (ours)
         device.used = UnitsAt(AccountingAt(offsetof(limiter::Accounting, devices)) +
                               i * sizeof(limiter::DeviceAccounting));
-      // A place that nobody has named yet is no device, whatever its limit.
+      // An entry without a name is no device, even if it has a limit.
       const bool is_device = ours ? !device.uuid.empty() || device.used > 0 : i < count;
       if (!is_device) continue;
       device.limit = Bytes(offsetof(HamiRegion, limit) + i * sizeof(uint64_t));
@@ -160,7 +160,7 @@ class Reader {
     }
   }
 
-  // By our own accounting; what contexts and modules take of it is a mirror.
+  // The totals are our accounting's. HAMi's slots mirror the parts that contexts and modules take.
   void ReadOwnProcesses() {
     for (size_t slot = 0; slot < limiter::kMaxSlots; ++slot) {
       const size_t at = AccountingAt(offsetof(limiter::Accounting, slots)) +
@@ -215,7 +215,7 @@ class Reader {
             .total = Bytes(at + offsetof(HamiUsed, total))};
   }
 
-  // What is held of a device that there is not cannot be.
+  // Memory on a device that does not exist is impossible.
   void Add(ProcessUsage held, size_t place, Process& process) {
     if (places_[place] < 0) {
       ++region_.odd;
@@ -230,7 +230,7 @@ class Reader {
     return region_.policy == "force" || region_.switched_on;
   }
 
-  // What processes say of themselves where nothing is charged.
+  // The use that processes report, if no time is charged.
   void ReadFreeTime() {
     for (size_t i = 0; i < kMaxDevices; ++i) {
       if (places_[i] < 0) continue;
@@ -249,7 +249,7 @@ class Reader {
     }
   }
 
-  // HAMi-core has no total.
+  // HAMi-core keeps no total.
   void AddUp() {
     for (const Process& process : region_.processes) {
       for (const ProcessUsage& held : process.held) region_.devices[held.device].used += held.total;
@@ -277,11 +277,11 @@ Result<Region> Parse(std::string_view bytes) {
 }
 
 std::optional<double> ShareGot(const Device& before, const Device& after, uint64_t elapsed_ns) {
-  constexpr double kMost = 200;  // a little too much may be charged and given back later
+  constexpr double kMost = 200;  // processes may charge too much and correct it later
   if (!before.busy_ns || !after.busy_ns || elapsed_ns == 0) return std::nullopt;
   if (before.uuid != after.uuid || *after.busy_ns < *before.busy_ns) return std::nullopt;
   if (after.lately && *after.busy_ns == *before.busy_ns) {
-    // Who launches nothing any more says nothing any more.
+    // A process that stops launching also stops reporting, so its last report is stale.
     constexpr uint64_t kStill = 1'500'000'000;  // ns
     const bool is_still = elapsed_ns >= kStill && after.launched_at == before.launched_at;
     return is_still ? 0 : static_cast<double>(*after.lately);

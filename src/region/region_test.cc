@@ -134,7 +134,7 @@ TEST(RegionTest, NumbersThatCannotBeCountAsNone) {
   made->hami.limit[0] = UINT64_MAX;
   made->hami.sm_limit[0] = UINT64_MAX;
   made->hami.slots[0].used[0].context = UINT64_MAX;
-  made->hami.slots[0].used[0].module = 900 * kMib;  // more than it holds
+  made->hami.slots[0].used[0].module = 900 * kMib;  // more than the process holds
   made->hami.slots[0].used[0].managed = UINT64_MAX;
   made->accounting.core_policy = limiter::CorePolicy{9};
   made->hami.device_num = UINT64_MAX;

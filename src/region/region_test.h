@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a region's bytes as agent and library make them, to be spoiled word by word.
+// A region's bytes as the agent and the library make them; tests corrupt single words. Header-only,
+// for tests.
 #pragma once
 
 #include <cstdlib>
@@ -25,7 +26,7 @@ class TestRegion {
   }
   limiter::Region* operator->() { return region_.get(); }
 
-  // A process with a slot, which holds so much of a device, of that so much for its context.
+  // Gives a process a slot that holds `bytes` of a device, of these `context` for its context.
   void Hold(int slot, uint32_t pid, int device, uint64_t bytes, uint64_t context) {
     limiter::SlotAccounting& accounting = region_->accounting.slots[slot];
     accounting.owner = pid | uint64_t{12345} << 32;
@@ -42,13 +43,13 @@ class TestRegion {
                           .spare = {}};
     if (region_->hami.proc_num <= slot) region_->hami.proc_num = slot + 1;
   }
-  // The device's time that its container was charged so far.
+  // Sets the time charged to the container on the device.
   void Charge(int device, uint64_t ns) { region_->accounting.times[device].used = ns; }
 
   std::string Bytes(size_t size = limiter::kRegionSize) const {
     return {reinterpret_cast<const char*>(region_.get()), size};
   }
-  // HAMi-core's own has no more, and a byte that is nothing.
+  // HAMi-core's region ends here, after one unused byte.
   std::string HamiBytes() const { return Bytes(limiter::kHamiFileSize); }
 
  private:

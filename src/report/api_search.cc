@@ -32,7 +32,8 @@ std::optional<ApiTarget> ApiSearch::Poll() {
   seen_ = now;
   auto place = FindApiServer(config_, root_, environment_, host_name_);
   if (place) return *std::move(place);
-  // Another file that it names may come, as kubelet's certificate does, without a change of it.
+  // A file that the kubeconfig names may appear later, such as kubelet's certificate. The
+  // kubeconfig does not change then.
   const Reason reason = place.error().reason;
   again_ = now && (reason == Reason::kNotFound || reason == Reason::kPermission);
   if (place.error().message != refusal_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for access to an API server until there is some: a kubeconfig, a certificate that it names,
-// or a pod's token may come after the agent. Owned by who wants to know. One thread: the loop's.
+// Polls for access to an API server. A kubeconfig, its certificates or a pod's token may appear
+// after the agent has started. Owned by NodeReporter. One thread: the loop's.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ namespace tessera {
 
 class ApiSearch {
  public:
-  // As of FindApiServer.
+  // The arguments of FindApiServer.
   ApiSearch(config::ApiConfig config, os::Root root, kube::Environment environment,
             std::string host_name);
 
-  // Takes a look: a stat, as long as the file is as it was at the last one. Why there is no access
-  // is logged once.
+  // Looks for access. If the file has not changed since the last call, this costs only a stat. Logs
+  // each cause of no access once.
   std::optional<ApiTarget> Poll();
-  // Whether there may be access later, where there is none now.
+  // True if access may appear later.
   bool worthwhile() const { return !file_.empty(); }
 
  private:
@@ -30,10 +30,10 @@ class ApiSearch {
   const os::Root root_;
   const kube::Environment environment_;
   const std::string host_name_;
-  const std::string file_;  // without which there is no access; empty: none would make any
-  bool again_ = true;       // at the next look, whatever the file is then
+  const std::string file_;  // the file that access needs; empty: access is impossible
+  bool again_ = true;       // the next Poll looks even if the file has not changed
   std::optional<os::FileInfo> seen_;
-  std::string refusal_;  // why there is none, as the log last said
+  std::string refusal_;  // the logged cause of no access
 };
 
 }  // namespace tessera

@@ -28,7 +28,7 @@ constexpr Duration kRegistrationLook{30'000};
 
 }  // namespace
 
-// Everything but the loop's Post is touched on the loop's thread alone.
+// Only the loop's thread touches it, except loop.Post.
 struct ApiServer::ApiThread {
   ApiThread(kube::Access access, const std::string& node, http::Metrics& metrics)
       : client(loop, std::move(access), {},
@@ -107,16 +107,16 @@ struct ApiServer::ApiThread {
   kube::Client client;
   kube::EventQueue event_queue;
   kube::NodeKeeper condition;
-  kube::NodeKeeper former;  // conditions, that they stay away
+  kube::NodeKeeper former;  // removes former conditions
   kube::NodeKeeper labels;
   kube::NodeKeeper registration;
   std::unique_ptr<HamiProtocol> protocol;
   std::unique_ptr<kube::NodePods> pods;
-  std::unique_ptr<kube::Watch> lock;  // HAMi's, of the node
-  const std::string name;             // the node's, as the next
+  std::unique_ptr<kube::Watch> lock;  // watches HAMi's lock of the node
+  const std::string name;             // the node's
   const std::string path;
   const Steady began = SystemClock().Now();
-  Backoff pauses = kube::NodeKeeper::kRetries;  // while nobody says what the node is
+  Backoff pauses = kube::NodeKeeper::kRetries;  // while reads of the node fail
   os::Loop::Handle again;
 };
 
@@ -131,7 +131,7 @@ ApiServer::~ApiServer() {
   api_thread_->loop.Stop();
 }
 
-// The thread shares what it uses: it may still be in it when the agent ends.
+// The thread shares ownership of its state, because it may still run when this object is destroyed.
 void ApiServer::StartThread() {
   thread_.Start([api_thread = api_thread_] { api_thread->loop.Run(); },
                 "the API server is told nothing");
@@ -190,7 +190,7 @@ void ApiServer::WatchPods(std::shared_ptr<BindContext> context,
   api_thread_->loop.Post([api_thread = api_thread_.get(), context, resources, events] {
     api_thread->FollowPods(context, resources, events);
   });
-  // The context may outlive the thread.
+  // The context may outlive the thread, so its callbacks hold a weak reference.
   const auto post = [weak = std::weak_ptr(api_thread_)](std::function<void(ApiThread&)> task) {
     const std::shared_ptr<ApiThread> api_thread = weak.lock();
     if (api_thread)
@@ -252,15 +252,15 @@ void ApiServer::AskForNode(std::function<void(const json::Value& node)> answer) 
 
 namespace {
 
-// What somebody says that the node is called; empty: nobody does.
+// The node's explicit name: configured or NODE_NAME; empty: none.
 std::string NodeSaid(const config::ApiConfig& config, const kube::Environment& environment) {
   return config.node_name.empty() ? environment("NODE_NAME").value_or("") : config.node_name;
 }
 
 }  // namespace
 
-// Outside of a pod the machine's name is the node's, unless somebody says otherwise. Kubelet
-// registers it in small letters.
+// Outside a pod the node has the machine's name, unless another one is set. kubelet registers it in
+// lower case.
 std::string NodeNameOf(const config::ApiConfig& config, const kube::Environment& environment,
                        const std::string& host_name) {
   std::string node = NodeSaid(config, environment);
@@ -272,7 +272,7 @@ std::string ApiAccessFile(const config::ApiConfig& config, const os::Root& root,
                           const kube::Environment& environment) {
   if (!config.use) return "";
   if (!config.kubeconfig.empty()) return config.kubeconfig;
-  // In a pod it is the pod's: nobody but NODE_NAME says which node this is.
+  // In a pod the machine's name is the pod's, so only an explicit name identifies the node.
   if (NodeSaid(config, environment).empty()) return "";
   return kube::InClusterToken(root, environment);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent tells the API server: events, the node's condition, its labels, and what HAMi's
-// scheduler is to know of it. It has a thread and a loop of its own, which begin with the first
-// thing there is to tell: nothing that serves kubelet waits for the API server, and where none is
-// configured there is no object of this class.
-// Owned by the agent; any thread.
+// The agent's writer to the API server: events, the node's condition, its labels, its registration
+// with HAMi's scheduler. It has its own thread and loop, so kubelet's calls never wait for the API
+// server. The thread starts with the first report. Without an API server there is no object of this
+// class. Owned by NodeReporter. Any thread.
 #pragma once
 
 #include <functional>
@@ -34,21 +33,20 @@ class ApiServer {
 
   void EmitEvents(std::vector<kube::Event> events);
   void SetCondition(const kube::Condition& condition);
-  // Has the conditions of these types taken away that agents put there, and says, on its own
-  // thread, when there are none any more: now and then, until it is told of no types.
+  // Removes the conditions of these types that agents set. Calls `gone` on its own thread when
+  // there are none, possibly more than once. No types: stops this.
   void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
-  // Has the pods of this node followed, in this context, as far as these resources of theirs go;
-  // and has them told what becomes of their containers, with events where there are to be any.
+  // Watches this node's pods and their requests for these resources, and writes them to `context`.
+  // Reports bound and refused containers to the pods, and with events if `events`.
   void WatchPods(std::shared_ptr<BindContext> context, const std::set<std::string>& resources,
                  bool events);
-  // Looked at every 30 seconds from then on, as HAMi's own plugin does.
+  // Keeps the registration: checks it every 30 seconds, as HAMi's own plugin does.
   void SetRegistration(const HamiRegistration& registration);
-  // Has it taken away, and says, on its own thread, when there is none any more: now and then,
-  // until it is told of nobody to tell.
+  // Removes the registration. Calls `gone` on its own thread when there is none, possibly more than
+  // once. Null: stops this.
   void RemoveRegistration(std::function<void()> gone);
-  // The node as the API server has it, asked for until it answers; `answer` is called once, on the
-  // API server's thread.
+  // Reads the node, with retries. Calls `answer` once, on its own thread.
   void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
@@ -56,27 +54,27 @@ class ApiServer {
   void StartThread();
 
   std::shared_ptr<ApiThread> api_thread_;
-  std::shared_ptr<BindContext> context_;  // that is written in
+  std::shared_ptr<BindContext> context_;  // set by WatchPods
   os::ThreadOnce thread_;
 };
 
-// Which API server the configuration means, and who this node is to it.
+// An API server, and this node's name there.
 struct ApiTarget {
   kube::Access access;
   std::string node;
 };
-// Nothing where none is to be used: it is switched off, or the agent has no access, or nobody says
-// which node this is. `environment` is asked for NODE_NAME and where a pod's API server is.
+// The configured API server. Nothing if it is switched off, the agent has no access, or the node's
+// name is unknown. `environment` gives NODE_NAME and the address of a pod's API server.
 Result<std::optional<ApiTarget>> FindApiServer(const config::ApiConfig& config,
                                                const os::Root& root,
                                                const kube::Environment& environment,
                                                const std::string& host_name);
-// What the node is called: as the configuration says, or NODE_NAME, or the machine's name, which in
-// a pod is the pod's.
+// The node's name: the configured one, or NODE_NAME, or the machine's name. In a pod the last one
+// is the pod's name.
 std::string NodeNameOf(const config::ApiConfig& config, const kube::Environment& environment,
                        const std::string& host_name);
-// The file without which there is none: the kubeconfig, or a pod's token. It may come later. Empty
-// where none would make any.
+// The file that access needs: the kubeconfig or a pod's token. It may appear later. Empty: access
+// is impossible.
 std::string ApiAccessFile(const config::ApiConfig& config, const os::Root& root,
                           const kube::Environment& environment);
 

@@ -35,7 +35,7 @@ class ApiServerTest : public testing::Test {
     config_.kubeconfig = directory_ + "/kubeconfig";
     ASSERT_TRUE(os::ReplaceFile(config_.kubeconfig, text));
   }
-  // "NODE at HOST:PORT", "none", or why it cannot be told.
+  // "NODE at HOST:PORT", "none", or the error.
   std::string Found() {
     const auto place =
         FindApiServer(config_, os::Root(directory_), EnvironmentOf(variables_), "Machine");

@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// A type a line.
+// One type per line.
 std::string PathOf(const std::string& state_dir) {
   return state_dir + "/conditions";
 }

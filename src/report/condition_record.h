@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of the node's conditions that agents of a state directory have put there and not taken
-// away again: the one that the configuration no longer names is found by it. For the writer of the
+// A record, in the state directory, of the condition types that agents have set on the node and not
+// removed. It finds a condition that the configuration no longer names. For the writer of the
 // state. Any thread.
 #pragma once
 

@@ -29,7 +29,7 @@ const FractionRegistration* SettingsOf(const config::Resource& resource) {
   return registered && fractions->registration ? &*fractions->registration : nullptr;
 }
 
-// Whether shares of a former policy are all that there is of it.
+// True if the plan keeps the device's shares of a former policy.
 bool IsKept(const Node& node, const DeviceKey& key) {
   const auto plan = node.plans().find(key.source);
   return plan != node.plans().end() && plan->second.kept.contains(key.id);
@@ -50,7 +50,7 @@ hami::RegisteredDevice Registered(const Node& node, const Device& device,
   return card;
 }
 
-// The points from each of the GPUs to each other one, as far as they are known.
+// The known points from each GPU to each other one.
 using Points = std::map<std::string, std::map<std::string, int>>;
 
 struct RegisteredNode {
@@ -64,7 +64,8 @@ void AddDevices(const Node& node, const config::Resource& resource, RegisteredNo
       continue;
     }
     hami::RegisteredDevice registered = Registered(node, device, *resource.rendering.fractions);
-    // One that another resource had before is there twice for as long as that may be in use.
+    // A device that moved to another resource is listed under both while it may be in use. The
+    // healthy entry wins.
     const auto [at, first] = known.devices.try_emplace(device.key.id, registered);
     if (!first && registered.health) at->second = std::move(registered);
     auto& points = known.points[device.key.id];
@@ -78,7 +79,7 @@ hami::Link LinkBetween(const Points& points, const std::string& from, const std:
   return hami::LinkOfPoints(found == links.end() ? 0 : found->second);
 }
 
-// Each pair once.
+// Lists each pair once.
 std::vector<std::string> AsymmetricPairs(const Points& points) {
   std::vector<std::string> pairs;
   for (auto one = points.begin(); one != points.end(); ++one) {
@@ -106,7 +107,7 @@ std::string ScoresText(const Points& points) {
   return hami::EncodeScores(scores);
 }
 
-// Sets what is to be changed of one annotation.
+// Adds the annotation to the patch, if it differs from the node's.
 void SetAnnotation(const Labels& present, std::string_view key,
                    const std::optional<std::string>& value, kube::MetadataPatch& patch) {
   const auto found = present.find(std::string(key));

@@ -20,7 +20,7 @@ constexpr char kBoth[] =
     R"({"id":"GPU-ebe7c3f7-303d-558d-435e-99a160631fe4","index":1,"count":10,"devmem":81920,)"
     R"("devcore":100,"type":"NVIDIA A100-SXM4-80GB","numa":1,"mode":"hami-core","health":true}])";
 
-// A GPU of NVML's index.
+// A GPU with this NVML index.
 Device Gpu(const std::string& uuid, int index, const std::string& source = kGpus) {
   Device device;
   device.key = {source, uuid};
@@ -180,7 +180,7 @@ TEST_F(RegistrationTest, ScoresAreThePointsOfLinks) {
   c.links = {{"GPU-a", 20}, {"GPU-b", 120}};
   Find({a, b, c});
 
-  // Between the last two the way there has other links than the way back.
+  // The links between the last two differ by direction.
   EXPECT_EQ(Scores(), R"([{"uuid":"GPU-a","score":{"GPU-b":1220,"GPU-c":20}},)"
                       R"({"uuid":"GPU-b","score":{"GPU-a":1220,"GPU-c":0}},)"
                       R"({"uuid":"GPU-c","score":{"GPU-a":20,"GPU-b":0}}])");
@@ -227,7 +227,7 @@ TEST_F(RegistrationTest, BeforeHami28ItIsInTheOldFormatWithAHandshake) {
 
 constexpr Wall kNow{Duration(1'787'304'600'000)};  // 2026-08-21 09:30:00
 
-// On a node that is marked already.
+// The patch for a node that has the mark.
 std::string PatchText(const HamiRegistration& wanted, Labels annotations) {
   annotations.try_emplace("tessera.dev/agent", TESSERA_VERSION);
   const auto patch = RegistrationPatch(wanted, NodeWith(annotations), kNow, Duration(1'500));

@@ -14,16 +14,16 @@
 namespace tessera {
 namespace {
 
-// More than this at once are told together.
+// More simultaneous changes than this share one event.
 constexpr size_t kInDetail = 8;
-// So many are named where not all can be.
+// The number of names in such an event.
 constexpr size_t kNamed = 3;
-// The condition's reasons: by them ours is told from another one of the same type.
+// The condition's reasons. They distinguish our condition from another party's of the same type.
 constexpr char kNoneOut[] = "DevicesHealthy";
 constexpr char kSomeOut[] = "DeviceUnhealthy";
 
-// Told of are the falls of devices that were offered or have just been looked at for the first
-// time, and the end of such a fall.
+// Events report the falls of devices that were offered, or whose first check failed, and the end of
+// such a fall.
 bool Fell(const Transition& step) {
   return step.after.state == HealthState::kUnhealthy &&
          (step.before.offered() || step.before.state == HealthState::kUnverified);
@@ -33,7 +33,7 @@ bool CameBack(const Transition& step) {
                                   step.before.state == HealthState::kRecovering);
 }
 
-// Steps of one direction, told at one moment.
+// Transitions in one direction, reported at one time.
 struct HealthChange {
   const std::string& source;
   const std::string& node;
@@ -56,7 +56,7 @@ std::string JoinNames(const std::vector<std::string>& names) {
   return text;
 }
 
-// "device a is unhealthy: XID 79 ...", of several what is true of the first.
+// "device a is unhealthy: XID 79 ..."; for several devices, the first one's cause.
 std::string TextOf(const std::vector<const Transition*>& steps, bool bad) {
   std::vector<std::string> names;
   for (const Transition* step : steps) names.push_back(step->key.Text());
@@ -123,7 +123,7 @@ std::vector<kube::Event> PodEvents(const HealthChange& change, const Ledger& led
                       .reason = std::string(change.reason()),
                       .message = message,
                       .when = change.when,
-                      // Two devices of a pod may fall in one millisecond, one after the other.
+                      // Two devices of a pod may fall in the same millisecond, in two reports.
                       .subject = message});
   }
   return events;

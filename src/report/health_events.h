@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of devices through the API server: events on the node and on the pods that hold
-// them, and the node's condition. Pure; any thread.
+// Makes the API server's view of device health: events on the node and on the pods that hold the
+// devices, and the node's condition. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -16,20 +16,21 @@
 
 namespace tessera {
 
-// The events of devices of one source that fell or came back. On the node one a device, or, of many
-// at once, one for all that fell and one for all that came back; one on each pod that holds any of
-// them. Of a pod whose UID is not known the reference has none; of one whose name is not known
-// there is no event.
+// The events of one source's devices that fell or returned. The node gets one event per device; if
+// there are many, one for all falls and one for all returns. Each pod that holds some of them gets
+// one. A pod with an unknown UID is referenced without it; a pod with an unknown name gets no
+// event.
 std::vector<kube::Event> EventsOf(const std::string& source, const std::vector<Transition>& steps,
                                   const Ledger& ledger, const std::string& node_name, Wall now);
 
-// That a container's directory was cut back, on its pod; nothing where the pod's name is not known.
+// The event on a pod whose container's directory was cut back; nothing if the pod's name is
+// unknown.
 std::optional<kube::Event> EventOf(const GrantSpace::Cut& cut, const Ledger& ledger, Wall now);
 
-// Whether any device is out that nobody took out by hand, and which.
+// The node's condition: true if a device is out without a cordon, and names such devices.
 kube::Condition ConditionOf(const Node& node, const std::string& type);
-// What takes such conditions of these types off `node`, as the API server has it; nothing where
-// there is none. One that somebody else has put there by that name stays.
+// The patch that removes conditions of these types from `node`; nothing if there is none. A
+// condition of the same type that another party set stays.
 std::optional<json::Value> ConditionsRemoval(const std::set<std::string>& types,
                                              const json::Value& node);
 

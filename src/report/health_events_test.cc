@@ -44,7 +44,7 @@ Holding Holds(const std::string& pod, const std::string& container, std::vector<
           .share_ids = std::move(ids)};
 }
 
-// What events say, a line each: "Node worker-1 (worker-1) main: Warning DeviceUnhealthy: ...".
+// The events, one per line: "Node worker-1 (worker-1) main: Warning DeviceUnhealthy: ...".
 std::string Told(const std::vector<Transition>& steps, std::vector<Holding> holdings = {}) {
   Ledger ledger(Duration(1'000));
   ledger.Reconcile(std::move(holdings), {kSource}, Steady{});
@@ -58,7 +58,7 @@ std::string Told(const std::vector<Transition>& steps, std::vector<Holding> hold
   return text;
 }
 
-// As above, of a container's directory.
+// As above, for a container's directory.
 std::string ToldOfSpace(const std::string& pod, std::vector<Holding> holdings) {
   Ledger ledger(Duration(1'000));
   ledger.Reconcile(std::move(holdings), {kSource}, Steady{});

@@ -34,7 +34,7 @@ Result<bool> WriteLabelFile(const std::string& path, const Labels& labels) {
   }
   const size_t name = path.rfind('/') + 1;
   if (name > 1) TRY(os::MakeDirectories(path.substr(0, name - 1), 0755));
-  // Every file of the directory is read, but for those whose names begin with a dot.
+  // Node feature discovery reads every file of the directory, except names that begin with a dot.
   const std::string hidden = path.substr(0, name) + "." + path.substr(name);
   TRY(os::WriteFileAtomically(hidden, text, 0644));
   if (std::rename(hidden.c_str(), path.c_str()) == 0) return true;

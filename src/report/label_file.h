@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The feature file in which node feature discovery reads labels: `key=value` lines, in order. Any
-// thread, one a file.
+// The feature file from which node feature discovery reads labels: sorted `key=value` lines. Any
+// thread, but only one per file.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace tessera {
 
 std::string LabelLines(const Labels& labels);
 
-// Replaces the file at once, for all to read, unless it has these labels; whether it had not. Its
-// directory is made.
+// Replaces the file atomically, readable for all, unless it has these labels. True if it was
+// replaced. Makes the directory.
 Result<bool> WriteLabelFile(const std::string& path, const Labels& labels);
-// Removes the file as long as it has these labels: another instance may have written it since.
+// Removes the file only if it has these labels: another instance may have written it since.
 Status RemoveLabelFile(const std::string& path, const Labels& labels);
 
 }  // namespace tessera

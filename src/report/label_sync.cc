@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kFirst{5'000};  // where no scan says that devices were found
+constexpr Duration kFirst{5'000};  // the first reading, even without a scan
 
 }  // namespace
 
@@ -37,8 +37,8 @@ void LabelSync::Apply(const config::Config& config) {
   const bool off = config_.output == config::LabelsOutput::kOff;
   if (written_ && (off || written_->first != path_)) RemoveFile();
   if (off || config_.output == config::LabelsOutput::kFile) LeaveNode();
-  // The former ones go after the new ones have come, which take over what they know. They may wait
-  // for their threads when they end.
+  // The new labellers are made first, because they take over the former ones' knowledge. A worker
+  // destroys the former ones, because they may wait for their threads.
   auto former = std::exchange(labellers_, nullptr);
   if (!off) labellers_ = std::make_shared<const Labellers>(at_.labellers(config));
   if (former != nullptr) workers_.Run([former = std::move(former)] {});
@@ -80,7 +80,7 @@ void LabelSync::ReadEnded(unsigned generation, const Reading& told) {
   ToFile() ? Write(told.labels) : LabelNode(told.labels);
 }
 
-// A driver that was let go of comes back.
+// A released driver returns, so its absence is never overdue.
 bool LabelSync::Overdue(const Error& error) {
   if (error.reason == Reason::kReleased) return false;
   LogOnce("the node's labels cannot be read, those told stay for a while", error);
@@ -95,10 +95,10 @@ bool LabelSync::ToFile() const {
   return os::Exists(path_.substr(0, path_.rfind('/')));
 }
 
-// A key has one owner: what went to the file before is not left there.
+// Each key has one owner, so labels on the node replace the file.
 void LabelSync::LabelNode(const Labels& labels) {
   RemoveFile();
-  // Whether the node still has them is looked at by who writes them.
+  // The API server's thread checks that the node still has them.
   if (on_node_ == labels) return ScheduleRead();
   on_node_.reset();
   if (at_.to_node(labels)) {
@@ -114,7 +114,7 @@ void LabelSync::LabelNode(const Labels& labels) {
 }
 
 void LabelSync::Write(const Labels& labels) {
-  // Nor is what went to the node before left there.
+  // For the same reason the file replaces labels on the node.
   if (config_.output == config::LabelsOutput::kAuto && !written_) {
     on_node_.reset();
     (void)at_.to_node({});

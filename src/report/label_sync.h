@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the node's labels as its devices are, where the configuration wants that: read and written
-// on workers of their own, every interval and soon after devices changed. What cannot be read now
-// stays as it was told last; a driver that has been gone for long is told as a node without
-// devices. One thread: the loop's.
+// Keeps the node's labels equal to its devices, if configured. It reads and writes labels on its
+// own workers, at each interval and soon after devices changed. Labels that cannot be read stay as
+// last written. If the driver is gone for longer than kGrace, the node is labelled as one without
+// devices. Owned by the agent. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -23,42 +23,42 @@
 namespace tessera {
 
 using Labellers = std::vector<std::unique_ptr<Labeller>>;
-// Those of all kinds of devices.
+// The labellers of all kinds.
 Labellers LabellersOf(const Kinds& kinds, const config::Config& config);
 
 class LabelSync {
  public:
-  // For so long the driver may be gone, as while another one is installed.
+  // How long the driver may be absent, for example during an update.
   static constexpr Duration kGrace{600'000};
 
   struct Surroundings {
     os::Loop& loop;
-    // Whether this instance is the one that writes, of several.
+    // True if this instance is the one that writes.
     std::function<bool()> may_write;
-    // Has the node itself labelled; false where there is no API server to be told.
+    // Labels the node object; false if there is no API server.
     std::function<bool(const Labels&)> to_node = [](const Labels&) { return false; };
     std::function<Labellers(const config::Config&)> labellers;
     const Clock& clock = SystemClock();
-    Duration settle{1'000};  // several changes within it make one reading
+    Duration settle{1'000};  // changes within it cause one reading
   };
   LabelSync(Surroundings at, const config::Config& config);
-  // The file is removed where the configuration says so: else labels outlive the agent, so that
-  // they do not come and go with an update of it.
+  // Removes the file if configured. Otherwise labels outlive the agent, so that its update does not
+  // remove and restore them.
   ~LabelSync();
   LabelSync(const LabelSync&) = delete;
   LabelSync& operator=(const LabelSync&) = delete;
 
-  // Another configuration: all is read anew. What it does not want any more, a file or labels of
-  // the node, is removed.
+  // Adopts another configuration: reads all labels again. Removes the file or the node's labels if
+  // they are no longer wanted.
   void Apply(const config::Config& config);
-  // Devices changed, or this instance may write now.
+  // Devices changed, or this instance has become the writer.
   void ReadSoon();
 
  private:
-  // What one reading of all kinds came to.
+  // The result of one reading of all kinds.
   struct Reading {
-    Labels labels;               // without devices of those that failed
-    std::optional<Error> error;  // of one that did
+    Labels labels;               // those without devices, for kinds that failed
+    std::optional<Error> error;  // of a kind that failed
   };
   static Reading ReadAll(const Labellers& labellers);
 
@@ -76,15 +76,15 @@ class LabelSync {
 
   const Surroundings at_;
   config::LabelsConfig config_;
-  std::string path_;  // of the file, as this process sees it
+  std::string path_;  // the file, as this process sees it
   std::shared_ptr<const Labellers> labellers_;
-  unsigned generation_ = 0;  // of the configuration: what was begun by a former one does not count
+  unsigned generation_ = 0;  // of the configuration; results of a former one are dropped
   bool busy_ = false;
-  bool again_ = false;  // asked for meanwhile
+  bool again_ = false;  // another reading was requested during this one
   std::optional<Steady> failing_since_;
-  std::string refusal_;  // why nothing can be read or written, as the log last said
-  std::optional<std::pair<std::string, Labels>> written_;  // where, and what
-  std::optional<Labels> on_node_;                          // what the node itself was given
+  std::string refusal_;  // the logged cause of a failed reading or write
+  std::optional<std::pair<std::string, Labels>> written_;  // path and labels
+  std::optional<Labels> on_node_;                          // the labels last sent to the node
   os::Workers workers_{4};
   os::Alarm next_;
   os::Mailbox<LabelSync> mailbox_;

@@ -14,7 +14,7 @@
 namespace tessera {
 namespace {
 
-// What the labellers answer, whichever thread asks.
+// The labellers' answers; any thread.
 class Answers {
  public:
   void Set(Result<Labels> answer) {
@@ -41,7 +41,7 @@ class FakeLabeller : public Labeller {
   const std::shared_ptr<Answers> answers_;
 };
 
-// Holds a thread until it is opened, but not for ever.
+// Blocks a thread until it is opened, or a time is over.
 class Gate {
  public:
   void Open() { opened_.set_value(); }
@@ -52,7 +52,7 @@ class Gate {
   const std::shared_future<void> open_ = opened_.get_future().share();
 };
 
-// What happens to labellers, on whichever thread.
+// A log of the labellers' events; any thread.
 class Diary {
  public:
   void Add(const std::string& what) {
@@ -69,7 +69,7 @@ class Diary {
   std::vector<std::string> all_;
 };
 
-// Reads, and ends, when its gate is open.
+// Reads and ends only when its gate is open.
 class SlowLabeller : public Labeller {
  public:
   SlowLabeller(std::string name, const Gate& gate, Diary& diary)
@@ -126,7 +126,7 @@ class LabelSyncTest : public testing::Test {
                                     config_);
   }
   std::string OnDisk() { return os::ReadFile(config_.labels.file).value_or("nothing"); }
-  // Runs the loop until this holds.
+  // Runs the loop until `holds` is true.
   void Await(const std::function<bool()>& holds) {
     const os::Loop::Handle limit = loop_.After(Duration(20'000), [this] {
       ADD_FAILURE() << "has not come: " << OnDisk() << log_;

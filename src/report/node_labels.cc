@@ -20,7 +20,7 @@ Keys Listed(const std::string& text) {
   return keys;
 }
 
-// A key without a domain is one of its own domain.
+// Node feature discovery lists keys of its own domain without the domain.
 Keys NfdKeys(const Labels& annotations) {
   const std::string of_instance = std::string(".") + kNfdLabels;
   Keys keys;

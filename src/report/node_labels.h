@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels on the node itself: what is to be sent to the API server so that the node has the labels
-// wanted. A key has one owner. What node feature discovery has put there is its own, by the
-// annotation in which it lists it; what any other has put there is theirs; what we have put there
-// is in an annotation of ours, which changes in the same request as the labels, so that no crash
-// leaves a label behind that nobody knows to be ours. Pure; any thread.
+// Computes patches for labels on the node object. Each key has one owner. Node feature discovery
+// lists its keys in an annotation, and we list ours in another one. Any other present key belongs
+// to another party. Our annotation changes in the same request as the labels, so after a crash
+// every label of ours is still listed. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -16,20 +15,20 @@
 
 namespace tessera {
 
-// The keys that are ours, parted by commas, in order.
+// Our keys, comma-separated and sorted.
 inline constexpr char kOwnedLabels[] = "tessera.dev/owned-labels";
-// Those of node feature discovery; with the name of an instance of it and a dot before it as well.
+// Node feature discovery's keys. An instance with a name puts the name and a dot before this.
 inline constexpr char kNfdLabels[] = "nfd.node.kubernetes.io/feature-labels";
 
 struct NodePatch {
-  // A JSON merge patch; nothing: the node is as it should be.
+  // A JSON merge patch; nothing: the node is as wanted.
   std::optional<json::Object> patch{};
-  std::vector<std::string> others{};  // keys that are wanted and that others own, which are left
+  std::vector<std::string> others{};  // wanted keys of other owners; left alone
 };
 
-// The node with the labels wanted, and without those of ours that are not.
+// Sets the wanted labels, and removes our labels that are not wanted.
 NodePatch PatchLabels(const Labels& wanted, const kube::Metadata& node);
-// The node as if we had never been there.
+// Removes all of our labels and our annotation.
 NodePatch PatchWithoutLabels(const kube::Metadata& node);
 
 }  // namespace tessera

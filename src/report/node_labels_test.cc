@@ -8,7 +8,7 @@ namespace {
 
 using Keys = std::vector<std::string>;
 
-// The patch as text; "" for none.
+// The patch as text; "": none.
 std::string Text(const NodePatch& patch) {
   return patch.patch ? json::Write(*patch.patch) : "";
 }
@@ -72,7 +72,7 @@ TEST(NodeLabels, WhatNodeFeatureDiscoveryListsIsNeverTouched) {
        .annotations = {
            {"nfd.node.kubernetes.io/feature-labels",
             "cpu-cpuid.ADX,nvidia.com/gpu.count, nvidia.com/gpu.clique"},
-           // Ours once, before it came.
+           // Our keys from before node feature discovery was installed.
            {"tessera.dev/owned-labels", "nvidia.com/gpu.clique,nvidia.com/gpu.count"}}});
 
   EXPECT_EQ(Text(patch), R"({"metadata":{"labels":{"nvidia.com/gpu.family":"hopper"},)"

@@ -19,8 +19,8 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kTogether{200};   // changes within this time are told as one
-constexpr Duration kSearch{30'000};  // between looks for an API server
+constexpr Duration kTogether{200};   // changes within this time become one report
+constexpr Duration kSearch{30'000};  // between searches for an API server
 constexpr std::string_view kOff = "off";
 
 }  // namespace
@@ -121,7 +121,7 @@ void NodeReporter::TellNode() {
   TellRegistration();
 }
 
-// That nothing of a resource can be granted, whatever becomes of its devices.
+// Reports resources of which no device can be granted, whatever the devices' health.
 void NodeReporter::TellObstacles() {
   const std::map<std::string, Error> former = std::exchange(told_obstacles_, node_.obstacles());
   if (!config_.events) return;
@@ -151,8 +151,8 @@ std::set<std::string> NodeReporter::WantedConditions() const {
   return {config_.condition};
 }
 
-// What is about to be told is written down before, so that no crash leaves a condition behind that
-// nobody knows of.
+// A condition's type is recorded before the condition is set. So after a crash the next agent still
+// knows every condition of ours.
 void NodeReporter::RetireConditions() {
   const auto recorded = RecordedConditions(state_dir_);
   if (!recorded) log::Warn("a former condition of the node stays there", recorded.error());
@@ -174,7 +174,7 @@ void NodeReporter::ConditionsRetired() {
   if (!kept) log::Warn("the type of the node's former condition is kept", kept.error());
 }
 
-// That there will be one is written down before, as of conditions.
+// The registration is recorded before it is sent, like conditions.
 void NodeReporter::TellRegistration() {
   std::optional<HamiRegistration> now = RegistrationOf(node_, resources_);
   if (std::exchange(registration_looked_at_, true) && now == registration_) return;
@@ -190,7 +190,7 @@ void NodeReporter::TellRegistration() {
   registration_ = std::move(now);
 }
 
-// By the name that HAMi's plugin gives such an event.
+// The event has the reason that HAMi's plugin uses.
 void NodeReporter::TellAsymmetric(const std::vector<std::string>& pairs) {
   const std::set<std::string> told = std::exchange(told_asymmetric_, {pairs.begin(), pairs.end()});
   for (const std::string& pair : told_asymmetric_) {
@@ -211,7 +211,7 @@ void NodeReporter::TellAsymmetric(const std::vector<std::string>& pairs) {
 }
 
 void NodeReporter::RegistrationRemoved() {
-  if (registration_) return;  // by a configuration that came meanwhile
+  if (registration_) return;  // a newer configuration registers again
   server_->RemoveRegistration(nullptr);
   const Status kept = ForgetRegistration(state_dir_);
   if (!kept) log::Warn("the former registration with HAMi's scheduler is kept", kept.error());
@@ -224,7 +224,7 @@ bool NodeReporter::SetLabels(const Labels& labels) {
 }
 
 void NodeReporter::AskForNode(std::function<void(const json::Value& node)> answer) {
-  // Asked already, it is answered once, to the last one.
+  // If a read is in progress, its answer goes to the last caller.
   const bool asked = node_query_ != nullptr && server_ != nullptr;
   node_query_ = std::move(answer);
   if (!asked) QueryNode();

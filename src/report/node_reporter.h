@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides what of the node's devices the API server is told, and when: each fall and return, and
-// trouble with CDI documents, at once, the condition shortly after whatever may change it, and not
-// before all devices were looked at, and so the registration with HAMi's scheduler. What an agent
-// before this one has put there and is no longer wanted is taken away. Of two instances (a rolling
-// update) the writer of the state tells. Owned by the agent. One thread: the loop's.
+// Reports the node's changes to the API server. Falls, returns and CDI errors are reported at once.
+// The condition and the registration with HAMi's scheduler follow shortly after a change, but not
+// before all devices are checked. Objects of former agents that are no longer wanted are removed.
+// During a rolling update only the writer of the state reports. Owned by the agent. One thread: the
+// loop's.
 #pragma once
 
 #include <functional>
@@ -31,30 +31,29 @@ namespace tessera {
 
 class NodeReporter {
  public:
-  // `silent`: another instance tells. `came`: there is somebody to tell, which was not so when it
-  // was opened. All that is given outlives it.
+  // `silent`: true while another instance reports. `came`: an API server was found after Open. All
+  // arguments outlive it.
   NodeReporter(os::Loop& loop, const Node& node, http::Metrics& metrics,
                std::function<bool()> silent, std::function<void()> came);
 
-  // Finds out whether there is an API server to tell, which the log says; where there is none yet,
-  // now and then.
+  // Searches for an API server, and logs the result. Repeats the search while it finds none.
   void Open(const config::Config& config, const std::string& host_name);
-  // Another configuration of the resources.
+  // Adopts another configuration of the resources.
   void Apply(const config::Config& config);
-  // All devices were looked at, or have had the time for it.
+  // All devices are checked, or the time for that is over.
   void StartReporting();
   void ReportTransitions(const std::string& source, const std::vector<Transition>& steps);
   void ReportCdiError(const CdiError& trouble);
   void ReportSpaceCut(const GrantSpace::Cut& cut);
-  // What the condition and the registration are about may have changed.
+  // The condition or the registration may have changed.
   void Changed();
-  // The labels that the node is to have; false where there is nobody to tell.
+  // Sets the node's labels; false if there is no API server.
   bool SetLabels(const Labels& labels);
-  // Has this node's pods followed, from when there is somebody to ask, where grants go by what they
-  // ask of these resources; none: they do not.
+  // Watches this node's pods once there is an API server. `resources`: those whose grants depend on
+  // pods' requests; none: no watch.
   void FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources);
-  // The node as the API server has it: `answer` is called once it has said so, on the loop's
-  // thread; not before there is somebody to ask. Of several, the last one counts.
+  // Reads the node once there is an API server, and calls `answer` on the loop's thread. A later
+  // call replaces an unanswered one.
   void AskForNode(std::function<void(const json::Value& node)> answer);
 
  private:
@@ -70,7 +69,7 @@ class NodeReporter {
   void NodeAnswered(const json::Value& node);
   void RetireConditions();
   void ConditionsRetired();
-  // Those that the configuration wants: one or none.
+  // The configured condition: one or none.
   std::set<std::string> WantedConditions() const;
 
   const Node& node_;
@@ -80,19 +79,19 @@ class NodeReporter {
   config::ApiConfig config_;
   std::string state_dir_;
   std::string node_name_;
-  std::optional<ApiSearch> search_;                     // while there is nobody to tell
-  std::unique_ptr<ApiServer> server_;                   // none: there is nobody to tell
-  std::function<void(const json::Value&)> node_query_;  // what the node is, until it is told
+  std::optional<ApiSearch> search_;                     // while there is no API server
+  std::unique_ptr<ApiServer> server_;                   // null: there is no API server
+  std::function<void(const json::Value&)> node_query_;  // unanswered AskForNode
   std::shared_ptr<BindContext> context_;
   std::set<std::string> pod_resources_;
   bool begun_ = false;
-  bool retired_ = false;  // conditions that the configuration no longer names, or they are about to
+  bool retired_ = false;  // RetireConditions was called
   std::optional<kube::Condition> told_;
-  std::map<std::string, Error> told_obstacles_;  // by resource, for as long as they are
+  std::map<std::string, Error> told_obstacles_;  // by resource; the current ones
   std::vector<config::Resource> resources_;
-  bool registration_looked_at_ = false;           // whether there is one of before
-  std::optional<HamiRegistration> registration_;  // that was told
-  std::set<std::string> told_asymmetric_;         // pairs of GPUs, for as long as they are
+  bool registration_looked_at_ = false;           // a former one was looked for
+  std::optional<HamiRegistration> registration_;  // as last reported
+  std::set<std::string> told_asymmetric_;         // current pairs of GPUs
   os::Alarm tell_;
   os::Alarm search_again_;
   os::Mailbox<NodeReporter> mailbox_;

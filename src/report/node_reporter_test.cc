@@ -23,7 +23,7 @@ namespace {
 
 using Types = std::set<std::string>;
 
-// The thread that tells may be in them for a moment after the reporter's end.
+// The API thread may use these for a moment after the reporter's end.
 os::Loop& TheLoop() {
   static os::Loop loop;
   return loop;
@@ -33,7 +33,7 @@ http::Metrics& TheMetrics() {
   return metrics;
 }
 
-// An API server that has one node, and keeps its conditions.
+// An API server with one node, which stores its conditions.
 class NodeReporterTest : public NodeUnderTest, public testing::Test {
  protected:
   NodeReporterTest() {
@@ -54,7 +54,7 @@ class NodeReporterTest : public NodeUnderTest, public testing::Test {
     (void)os::RemoveTree(directory_);
   }
 
-  // An agent with this configuration, in the place of the one before.
+  // Replaces the agent by one with this configuration.
   void Restart(const std::string& condition) {
     config_.api.condition = condition;
     node_reporter_ = std::make_unique<NodeReporter>(
@@ -96,7 +96,7 @@ class NodeReporterTest : public NodeUnderTest, public testing::Test {
   void Put(const std::string& type, const std::string& reason) {
     conditions_[type] = json::Object{{"type", type}, {"status", "True"}, {"reason", reason}};
   }
-  // Of virtual GPUs as large as pods ask for, though the node has none.
+  // Configures virtual GPUs of requested sizes; the node has no GPU.
   void Configure(bool registered) {
     config::Resource resource;
     resource.name = "nvidia.com/gpu";
@@ -135,8 +135,8 @@ class NodeReporterTest : public NodeUnderTest, public testing::Test {
                        [this](const fake::Asked& asked, fake::Peer& peer) { Answer(asked, peer); }};
   config::Config config_;
   bool silent_ = false;
-  int asked_ = 0;              // whether it is silent
-  Types recorded_when_taken_;  // when the last condition was taken away
+  int asked_ = 0;              // calls of `silent`
+  Types recorded_when_taken_;  // at the removal of the last condition
   CapturedLog log_;
   std::unique_ptr<NodeReporter> node_reporter_;
 };

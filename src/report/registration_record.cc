@@ -6,7 +6,7 @@
 namespace tessera {
 namespace {
 
-// That it is there says it.
+// An empty file: its existence is the record.
 std::string RecordPath(const std::string& state_dir) {
   return state_dir + "/hami-registration";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether agents of a state directory have put HAMi's annotations on the node and not taken them
-// away again: those of another plugin are left alone. For the writer of the state. Any thread.
+// A record, in the state directory, that agents have set HAMi's annotations on the node and not
+// removed them. Without it the annotations are another plugin's, and stay. For the writer of the
+// state. Any thread.
 #pragma once
 
 #include <string>

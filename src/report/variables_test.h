@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An environment of a test's own, in the place of the process's.
+// A test's own environment, which replaces the process's.
 #pragma once
 
 #include <map>

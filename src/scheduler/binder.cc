@@ -8,7 +8,7 @@
 namespace tessera::scheduler {
 namespace {
 
-// Each time with a look at the pod before the next; kube-scheduler comes again after that.
+// The binder reads the pod before each retry. After the last one, kube-scheduler retries the bind.
 constexpr int kMostSent = 3;
 
 std::string NameOf(const BindCall& call) {
@@ -19,11 +19,11 @@ hami::LockOwner OwnerOf(const BindCall& call) {
   return {call.pod_namespace, call.pod};
 }
 
-// By this call, or by one before that was answered to nobody.
+// By this call, or by an earlier one whose answer was lost.
 bool IsBoundAs(const kube::Pod& pod, const kube::Binding& binding) {
   if (pod.node != binding.node) return false;
   for (const auto& [key, value] : binding.annotations) {
-    // What plugins change later: the phase, and what is still to be handed out.
+    // Plugins change the other annotations later: the phase, and the devices still to be allocated.
     if (key.ends_with("-devices-allocated") && pod.Annotation(key) != value) return false;
   }
   return true;
@@ -36,6 +36,7 @@ void Binder::Bind(const BindCall& call, Done done) {
 }
 
 void Binder::Place(const WorkPtr& work, bool may_read) {
+  // An earlier call's Binding may still be in flight.
   work->unsure = cluster_.IsSent(work->call.uid);
   auto binding = cluster_.PlaceOn(work->call, clock_.Now(), clock_.WallNow());
   if (binding) {
@@ -61,13 +62,15 @@ void Binder::Lock(const WorkPtr& work) {
   locks_.Take(work->call.node, OwnerOf(work->call), [this, work](const Status& locked) {
     if (!locked) return Refuse(work, locked.error());
     work->locked = true;
-    // It has waited: the pod may be gone.
+    // The pod may have been deleted while the call waited for the lock.
     if (cluster_.IsHeld(work->call.uid, work->call.node)) return Send(work);
     Refuse(work, {Reason::kNotFound, "pod " + NameOf(work->call) + " has gone meanwhile"});
   });
 }
 
 void Binder::Send(const WorkPtr& work) {
+  // The call may have waited for long. A replica that lost the Lease must not bind, because the new
+  // leader allocates the same room.
   if (const Status may = may_bind_(); !may) return Refuse(work, may.error());
   ++work->sent;
   cluster_.BindingSent(work->call.uid);
@@ -88,7 +91,7 @@ void Binder::LookUp(const WorkPtr& work, const Error& why) {
   ReadPod(work->call, [this, work, why](const Result<kube::PodPtr>& pod) {
     if (pod) return Judge(work, *pod, why);
     if (pod.error().reason == Reason::kNotFound) return Refuse(work, pod.error());
-    // Its room stays held: kube-scheduler comes again, and is told the same node.
+    // The hold stays: kube-scheduler retries, and Filter answers with the same node.
     work->done(Fail(why));
   });
 }
@@ -105,14 +108,14 @@ void Binder::Judge(const WorkPtr& work, const kube::PodPtr& pod, const Error& wh
     return Refuse(work, {Reason::kApiConflict, "pod " + NameOf(work->call) + " is bound to node " +
                                                    pod->node + " by somebody else"});
   }
-  const bool refused = why.reason == Reason::kApiConflict;  // such as a pod that is being deleted
+  const bool refused = why.reason == Reason::kApiConflict;  // for example, the pod is being deleted
   if (refused) return Refuse(work, why);
   if (work->sent < kMostSent) return Send(work);
   work->done(Fail(why));
 }
 
 void Binder::Refuse(const WorkPtr& work, const Error& why) {
-  // A Binding before may still be taken: the room stays held, unless the pod is gone.
+  // An earlier Binding may still take effect, so the hold stays unless the pod is gone.
   if (work->unsure && why.reason != Reason::kNotFound) return work->done(Fail(why));
   cluster_.DropHold(work->call.uid);
   if (work->locked) locks_.Release(work->call.node, OwnerOf(work->call));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds pods to the nodes that kube-scheduler chose: one write, whose annotations say what each
-// container gets; before it HAMi's lock of the node, where the node's plugin needs it. An outcome
-// that nobody knows is looked up before the room of the pod is given to another. What takes long
-// ends where another leads meanwhile, who gives the same room away. One thread: its loop's. All
-// that is given outlives it.
+// Binds pods to the nodes that kube-scheduler chose. One write binds a pod; its annotations list
+// what each container gets. The binder first takes HAMi's node lock if the node's device plugin
+// needs it. When the outcome of a Binding is unknown, the binder reads the pod before it frees the
+// pod's room. Each write checks first that this replica still leads, because the new leader
+// allocates the same room.
+// One thread: the loop's. Every constructor argument outlives the binder.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,7 @@ class Binder {
  public:
   using Done = std::function<void(const Status&)>;
 
-  // kUnavailable, with why, where no pod may be bound now.
+  // kUnavailable, with the reason, while no pod may be bound.
   using MayBind = std::function<Status()>;
 
   Binder(const Clock& clock, kube::Client& client, Cluster& cluster, NodeLocks& locks,
@@ -34,8 +35,8 @@ class Binder {
         locks_(locks),
         may_bind_(std::move(may_bind)) {}
 
-  // Ends with a good outcome where the pod is bound to this node with what was chosen for it, by
-  // this call or one before.
+  // Succeeds if the pod is bound to this node with the placement chosen for it, by this call or an
+  // earlier one.
   void Bind(const BindCall& call, Done done);
 
  private:
@@ -44,21 +45,22 @@ class Binder {
     Done done;
     kube::Binding binding{};
     bool locked = false;
-    int sent = 0;         // how often
-    bool unsure = false;  // one that was sent, by this call or one before, may bind it yet
+    int sent = 0;  // Bindings so far
+    // A Binding of this or an earlier call may still bind the pod.
+    bool unsure = false;
   };
   using WorkPtr = std::shared_ptr<Work>;
 
   void Place(const WorkPtr& work, bool may_read);
-  // The watch has not told of the pod.
+  // The watch has not delivered the pod yet.
   void ReadUnseen(const WorkPtr& work, const Error& unseen);
   void Lock(const WorkPtr& work);
   void Send(const WorkPtr& work);
   void SendEnded(const WorkPtr& work, const Status& bound);
-  // What became of the pod, which `why` does not say.
+  // Reads the pod, because `why` does not say whether the Binding took effect.
   void LookUp(const WorkPtr& work, const Error& why);
   void Judge(const WorkPtr& work, const kube::PodPtr& pod, const Error& why);
-  // It is not bound by this call. Its room is given back unless one before may bind it yet.
+  // Fails the call. Drops the hold unless an earlier Binding may still bind the pod.
   void Refuse(const WorkPtr& work, const Error& why);
   void ReadPod(const BindCall& call, std::function<void(const Result<kube::PodPtr>&)> answer);
 

@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Node n1 with one GPU of 8,000 MiB, and pods of which each asks for all of it.
+// Node n1 has one GPU of 8,000 MiB. Each pod requests all of it.
 class BinderTest : public HamiClusterTest {
  protected:
   BinderTest() : cluster_({hami::ServedVendor()}, {}) {
@@ -37,7 +37,7 @@ class BinderTest : public HamiClusterTest {
                 {std::string(hami::kNvidia.node_register), hami::EncodeRegister(std::vector{gpu})},
                 {"tessera.dev/agent", mark}}};
   }
-  // A pod that waits, as the API server has it.
+  // A waiting pod, as the API server reports it.
   kube::Pod Waiting(const std::string& name) {
     Object& pod = Pod(name);
     pod.uid = "uid-" + name;
@@ -46,7 +46,7 @@ class BinderTest : public HamiClusterTest {
   bool FitsOn(const kube::Pod& pod) {
     return !cluster_.Filter({.pod = pod, .nodes = {"n1"}}, clock_.Now()).nodes.empty();
   }
-  // How it ends: "bound", or why not.
+  // The outcome of a bind: "bound", or the error.
   std::string Bind(const kube::Pod& pod) {
     std::string ended;
     binder_->Bind({pod.pod_namespace, pod.name, pod.uid, "n1"},
@@ -58,7 +58,7 @@ class BinderTest : public HamiClusterTest {
     Store(asked);
     peer.Send(fake::Answer(201, R"({"kind":"Status","status":"Success"})"));
   }
-  // As the API server merges it into the pod.
+  // Merges the Binding into the pod, as the API server does.
   void Store(const fake::Asked& asked) {
     const json::Value binding = json::Parse(asked.body).value();
     Object& pod = objects_.at(asked.target.substr(0, asked.target.rfind('/')));
@@ -78,8 +78,8 @@ class BinderTest : public HamiClusterTest {
   FakeClock clock_;
   CapturedLog log_;
   Cluster cluster_;
-  std::vector<Handler> answers_;  // to the next bindings
-  int bindings_ = 0;              // that were stored
+  std::vector<Handler> answers_;  // answers to the next bindings
+  int bindings_ = 0;              // stored bindings
   Status may_bind_;
   NodeLocks locks_{loop_, clock_, client()};
   std::unique_ptr<Binder> binder_ =
@@ -152,7 +152,7 @@ TEST_F(BinderTest, AnOutcomeThatStaysUnknownKeepsTheRoomAndTheNode) {
   EXPECT_NE(Bind(pod).find("etcd takes long"), std::string::npos);
 
   EXPECT_FALSE(FitsOn(Waiting("b")));
-  // Filtered again it gets the same node, and nobody another one.
+  // A repeated filter call returns the same node, and no other pod gets the room.
   EXPECT_TRUE(FitsOn(pod));
   EXPECT_EQ(cluster_.Filter({.pod = pod, .nodes = {"n2"}}, clock_.Now()).error,
             "the pod may be bound to node n1, which is not among those to choose from");
@@ -180,7 +180,7 @@ TEST_F(BinderTest, WhatSomebodyElseBoundCountsAsItIsBound) {
 
   EXPECT_EQ(Bind(pod), "pod default/a is bound to node n1 by somebody else");
 
-  EXPECT_FALSE(FitsOn(Waiting("b")));  // all of the GPU
+  EXPECT_FALSE(FitsOn(Waiting("b")));  // the GPU is held
   Pod("c").asks["nvidia.com/gpumem"] = 7900;
   EXPECT_TRUE(FitsOn(Waiting("c")));
 }
@@ -203,7 +203,7 @@ TEST_F(BinderTest, ARefusalKeepsTheRoomWhereABindingBeforeMayStillBeTaken) {
   EXPECT_EQ(Bind(pod),
             "create /api/v1/namespaces/default/pods/a/binding: not now (400 BadRequest)");
   EXPECT_FALSE(FitsOn(Waiting("b")));
-  // Nor does another call give it back.
+  // A second call does not free it either.
   AnswerBindings(kube::Refusal(400, "BadRequest", "not now"));
   EXPECT_EQ(Bind(pod),
             "create /api/v1/namespaces/default/pods/a/binding: not now (400 BadRequest)");

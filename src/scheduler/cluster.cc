@@ -21,7 +21,7 @@ constexpr Misfit kUncounted{
     "a ResourceQuota counts what it is not known that whole devices of the node have", false};
 constexpr Misfit kUnread{"it is not known what a pod of the node has", true};
 
-// A device with less has no room for all containers.
+// A device with less free memory cannot fit all containers of the pod.
 int64_t LeastFree(const DeviceDemand& demand) {
   int64_t least = 0;
   for (const AskingContainer& container : demand.containers) {
@@ -59,7 +59,7 @@ void Cluster::RemoveNode(const std::string& name) {
   facts_.Remove(name);
   const auto node = nodes_.find(name);
   if (node == nodes_.end()) return;
-  // Its pods are still there: they count again where it comes back.
+  // Its pods keep their allocations, which count again when the node returns.
   node->second.devices.clear();
   node->second.unreadable = false;
   node->second.whole = 0;
@@ -75,11 +75,13 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
   }
   waiting_.erase(pod->uid);
   refusals_.Erase(pod->uid);
+  // A bound pod's annotations replace its hold.
   const bool held = holds_.erase(pod->uid) > 0;
   if (pod->HasEnded()) return Release(pod->uid);
   auto taken = vendors_.TakenBy(*pod);
   if (!taken) return Release(pod->uid);
-  // Kubelet reports of a pod all the time: that is no news of its node.
+  // Kubelet updates pods constantly. An unchanged allocation must not count as a change of the
+  // node.
   if (*taken && !held && Has(*pod, (*taken)->usage)) return CountQuota(*pod, **taken);
   const NodeState* known = FindNode(pod->node);
   const bool told = known != nullptr && known->unread.contains(pod->uid);
@@ -125,7 +127,8 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   NodeChoice choice(NodePolicyOf(call.pod), ChoicesOf(call.pod));
   PodPlacement placement;  // on the best
   for (const std::string_view name : call.nodes) {
-    // Of thousands of nodes, those alone are looked into that would be better and may have room.
+    // A call may list thousands of nodes. Only nodes that would improve the choice and may have
+    // room are examined.
     const NodeSummary* node = summaries_.Find(name);
     if (node == nullptr || (node->kinds & kind) == 0 || node->most_free < least) continue;
     if (!choice.Wants(name, node->fullness)) continue;
@@ -157,7 +160,8 @@ NodeScores Cluster::Prioritize(const FilterCall& call) const {
   return scores;
 }
 
-// It may be bound: to be bound once more to the same node is safe, and to another one is not.
+// The pod may already be bound. Binding it again to the same node is safe; to another node it is
+// not.
 FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::string_view>& names) {
   if (std::ranges::find(names, hold.node) != names.end()) return {.nodes = {hold.node}};
   return {.error = "the pod may be bound to node " + hold.node +
@@ -194,6 +198,8 @@ std::vector<kube::PodPtr> Cluster::ToWake(Steady now) {
 
 Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wall) {
   auto hold = holds_.find(call.uid);
+  // Kube-scheduler may bind to another node than the held one, and another scheduler may have used
+  // the held room.
   const bool held = hold != holds_.end() && hold->second.node == call.node;
   if (!held || (!hold->second.sent && !HasRoom(hold->second))) {
     const auto pod = waiting_.find(call.uid);
@@ -317,7 +323,7 @@ Cluster::Fit Cluster::FitOn(const NodeState* node, const DeviceDemand& demand,
   Fit fit = FitOn(node, demand);
   if (!fit || !vendors_.HasAgent(demand.kind) || !quotas_.HasAny(pod.pod_namespace)) return fit;
   if (fit->empty()) return tl::unexpected(kUncounted);
-  // To evict pods of that node would not help.
+  // Evicting pods of this node would not help, because the quota is the namespace's.
   const std::string* why = quotas_.WhyNot(pod, UsageOfPlacement(*fit, nullptr));
   return why == nullptr ? fit : tl::unexpected(Misfit{*why, false});
 }
@@ -331,7 +337,7 @@ bool Cluster::HasRoom(const Hold& hold) const {
         node->devices, held.first, [](const CandidateDevice& one) { return one.capacity.device; });
     if (device == node->devices.end()) return false;
     const DeviceUsage all = AllOf(device->capacity);
-    const DeviceUsage& used = device->used;  // by what is held, too
+    const DeviceUsage& used = device->used;  // includes holds
     return used.containers <= all.containers && used.memory <= all.memory &&
            used.cores <= all.cores;
   };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler knows: the devices of all nodes, what pods have of them, and the room that it
-// holds for pods that are not bound yet. All but the holds is what the API server has: annotations
-// of pods that are not bound never count. No I/O; one thread.
+// The scheduler's state: the devices of all nodes, the pods' allocations, and holds for pods that
+// are not bound yet. The API server is the source of everything but the holds. Annotations of
+// unbound pods never count.
+// No I/O. One thread.
 #pragma once
 
 #include <functional>
@@ -35,10 +36,10 @@ namespace tessera::scheduler {
 
 class Cluster {
  public:
-  // What the vendors refer to outlives it. `policies` hold where a pod says nothing else.
+  // Objects that the vendors refer to outlive the cluster. `policies` apply where a pod sets none.
   Cluster(std::vector<hami::ServedVendor> vendors, Policies policies);
 
-  // What of pods and nodes it reads.
+  // The parts of pods and nodes that the cluster reads.
   const kube::PodFields& PodFields() const { return vendors_.pod_fields(); }
   const kube::ClusterNodeFields& NodeFields() const { return vendors_.node_fields(); }
 
@@ -49,62 +50,65 @@ class Cluster {
   Quotas& quotas() { return quotas_; }
   const Quotas& quotas() const { return quotas_; }
 
-  // The best of the nodes, on which room is held from then on; a former hold of the pod goes. Where
-  // kube-scheduler is to choose (node_choice.h), the next best follow, without a hold. Where there
-  // is none, each says why. A pod that asks for nothing of ours gets all nodes, and a simulated
-  // call holds nothing.
+  // Chooses the best node and holds room there; an earlier hold of the pod is dropped. If
+  // kube-scheduler makes the choice (node_choice.h), the next best nodes follow, without a hold. If
+  // no node fits, the answer has a reason for each node. A pod that requests none of our resources
+  // gets all nodes. A simulated call holds no room.
   FilterAnswer Filter(const FilterCall& call, Steady now);
-  // How good each of the nodes is, of those that Filter answered; 0: another one.
+  // A score for each node that Filter returned; 0 for any other node.
   NodeScores Prioritize(const FilterCall& call) const;
-  // The nodes on which it helps the pod that the victims end. Kube-scheduler does not know what
-  // they have of the devices.
+  // The nodes where evicting the victims makes room for the pod. Kube-scheduler does not know which
+  // devices the victims hold.
   VictimsByNode Preempt(const PreemptCall& call) const;
-  // How the pod is bound to this node: by what is held for it there, or by what it would get now,
-  // which is held from then on: nothing was held, or somebody else has bound a pod to it since.
-  // kNoRoom where there is no room, kNotFound where there is no such pod that waits.
+  // The Binding of the pod to this node, from the hold there. Without a usable hold the pod is
+  // placed again, and the new placement is held. A hold becomes unusable when another scheduler
+  // binds a pod into its room.
+  // Gives kNoRoom if the node has no room, kNotFound if no such pod waits, kApiConflict if the pod
+  // may already be bound to another node.
   Result<kube::Binding> PlaceOn(const BindCall& call, Steady now, Wall wall);
-  // Whether the plugin of the node, which is none of ours that binds late, finds the pod by HAMi's
-  // lock. The pod, by its UID, has room held there.
+  // Whether the node's device plugin finds the pod by HAMi's node lock. An agent that binds late
+  // does not need it. The pod with this UID has a hold on the node.
   bool NeedsLock(const std::string& uid, const std::string& node) const;
   bool IsHeld(const std::string& uid, const std::string& node) const;
-  // A Binding is on its way, by what is held: whoever filters the pod again gets the same until it
-  // is known what became of that.
+  // Marks the hold: a Binding was sent. Filter returns the same node until the outcome is known, so
+  // the pod is never placed twice.
   void BindingSent(const std::string& uid);
   bool IsSent(const std::string& uid) const;
-  // What is held for the pod goes: it was not bound, and that is certain.
+  // Only for a pod that is certainly not bound.
   void DropHold(const std::string& uid);
-  // Holds that nobody has asked for in a while: of a pod that was never to be bound, such as one of
-  // a simulated group. A pod whose volumes take longer is placed anew when it is bound.
+  // Drops holds older than `then`: pods that were never meant to be bound, such as those of a
+  // simulated group. A pod that waits longer for its volumes is placed again at bind time.
   void DropHoldsBefore(Steady then);
-  // Refused pods that a node can have by now and that nobody has tried since: see Refusals.
+  // Refused pods that fit a node now (refusals.h).
   std::vector<kube::PodPtr> ToWake(Steady now);
   bool MayWake() const { return refusals_.pending(); }
-  // Why the pod "NAMESPACE/NAME" waits, as of now.
+  // Why the pod "NAMESPACE/NAME" waits at `now`.
   Explanation Explain(const std::string& pod, Steady now) const;
-  // What a new pod is judged by.
+  // The cluster facts by which the webhook judges new pods.
   std::shared_ptr<const webhook::ClusterFacts> Facts() { return facts_.All(); }
   size_t holds() const { return holds_.size(); }
   size_t refused() const { return refusals_.size(); }
-  // What a node's devices are, and what pods, "NAMESPACE/NAME", have of each or have held.
+  // A node's devices, and each pod's allocations and holds there. Pods are named "NAMESPACE/NAME".
   std::vector<std::string> NodeNames() const;
   void EachDevice(const std::string& node,
                   const std::function<void(const CandidateDevice&)>& each) const;
   using Taken = std::function<void(std::string_view pod, const std::string& device,
                                    const DeviceUsage& usage)>;
   void EachTaken(const std::string& node, const Taken& each) const;
-  // Those of which something counts: their registration, or what pods have there.
+  // Nodes with a registration or with pods' allocations.
   size_t nodes() const { return nodes_.size(); }
 
  private:
   struct NodeState {
-    std::vector<CandidateDevice> devices;        // those of a kind together (Vendors)
+    std::vector<CandidateDevice> devices;        // grouped by kind (Vendors)
     std::map<std::string, UsageByDevice> taken;  // by the pod's UID
-    bool unreadable = false;                     // its registration
+    bool unreadable = false;                     // the registration annotation
     int64_t whole = 0;                           // devices (whole_devices.h)
-    AgentMark agent{};                           // none: another's plugin
-    std::set<std::string> unread;  // UIDs of pods of which nobody knows what they have
+    AgentMark agent{};                           // default: the node has no agent of ours
+    // UIDs of pods whose allocations cannot be read.
+    std::set<std::string> unread;
   };
-  // Of the keys, as texts of any type.
+  // Hashes any string type, so lookups need no copy of the key.
   struct TextHash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -114,58 +118,59 @@ class Cluster {
     PodPlacement placement;
     Steady since{};
     uint8_t kind = 0;     // of the devices
-    std::string mode{};   // that the pod wants them in
-    NodeScores scores{};  // of the nodes that kube-scheduler chooses from
-    bool sent = false;    // a Binding: the pod may be bound
+    std::string mode{};   // mode that the pod requests
+    NodeScores scores{};  // of the nodes in Filter's answer
+    bool sent = false;    // a Binding was sent; the pod may be bound
   };
-  // Who has something, or has room held.
+  // A pod with an allocation or a hold.
   struct Taker {
     std::string node;
     std::string pod;  // "NAMESPACE/NAME"
   };
-  // What the pod gets on a node, or why it is not that one's.
+  // The pod's placement on a node, or the reason why it does not fit.
   using Fit = tl::expected<PodPlacement, Misfit>;
 
   Result<DeviceDemand> DemandOf(const kube::Pod& pod) const {
     return vendors_.DemandOf(pod, policies_);
   }
   NodePolicy NodePolicyOf(const kube::Pod& pod) const;
-  // Null: it has registered nothing.
+  // Null if the node has no registration and no pods.
   const NodeState* FindNode(std::string_view name) const;
   static FilterAnswer AnswerOfSent(const Hold& hold, const std::vector<std::string_view>& names);
-  // Of a pod that none of the nodes can have.
+  // The answer for a pod that fits no node.
   FilterAnswer RefusalBy(const FilterCall& call, const DeviceDemand& demand) const;
   void KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now);
-  // Those of a kind.
+  // The node's devices of one kind.
   static std::span<const CandidateDevice> DevicesOf(const NodeState& node, uint8_t kind);
   Fit FitOn(const NodeState* node, const DeviceDemand& demand) const;
-  // The same, and the quotas of its namespace allow it.
+  // Also checks the quotas of the pod's namespace.
   Fit FitOn(const NodeState* node, const DeviceDemand& demand, const kube::Pod& pod) const;
-  // Whether what is held is free beside what others have by now.
+  // Whether the held room is still free despite allocations by others since.
   bool HasRoom(const Hold& hold) const;
   void HoldFor(const kube::Pod& pod, const std::string& node, PodPlacement placement,
                const DeviceDemand& demand, Steady now);
   void Take(const kube::Pod& pod, const std::string& node, TakenDevices taken);
-  // Of a pod that is bound.
+  // For a bound pod.
   void CountQuota(const kube::Pod& pod, const TakenDevices& taken);
-  // Whether it is what the pod is known to have.
+  // Whether the pod's recorded allocation equals `usage`.
   bool Has(const kube::Pod& pod, const UsageByDevice& usage) const;
   void Release(const std::string& uid);
-  // Of which nothing is known that counts, as of one that is gone with its pods.
+  // Erases the node if it has neither a registration nor pods.
   void ForgetEmpty(const std::string& name);
   static NodeSummary Recount(NodeState& node);
-  // The pod that waits; null where there is none of this name.
+  // The waiting pod with this name, or null.
   kube::PodPtr FindWaiting(const std::string& pod) const;
   void ExplainNodes(const kube::Pod& pod, Explanation& explanation) const;
-  // Of a node as it is once these pods are gone.
+  // The node's state after these pods have ended.
   static NodeState Without(const NodeState& node, const std::vector<std::string>& uids);
-  // Pods without which the node could have it; none where that is not known.
+  // Pods that must end before the pod fits. Empty if no set of pods suffices.
   std::vector<std::string> BlockersOn(const NodeState& node, const DeviceDemand& demand) const;
 
   const Vendors vendors_;
   const Policies policies_;
   std::unordered_map<std::string, NodeState, TextHash, std::equal_to<>> nodes_;
-  NodeSummaries summaries_;                        // of the same
+  // One per entry of `nodes_`.
+  NodeSummaries summaries_;
   std::unordered_map<std::string, Taker> takers_;  // by UID: tens of thousands
   std::map<std::string, kube::PodPtr> waiting_;    // by UID: not bound yet
   std::map<std::string, Hold> holds_;              // by UID

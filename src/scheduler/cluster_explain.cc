@@ -7,7 +7,7 @@
 namespace tessera::scheduler {
 namespace {
 
-// Nodes of which it is said who stands in the way.
+// Nodes for which the explanation lists blockers.
 constexpr size_t kMostBlocked = 3;
 
 }  // namespace
@@ -52,7 +52,7 @@ kube::PodPtr Cluster::FindWaiting(const std::string& name) const {
   return nullptr;
 }
 
-// Those that kube-scheduler had to choose from, or all with devices where it has not asked.
+// Covers the nodes of the last Filter call, or all nodes if there was none.
 void Cluster::ExplainNodes(const kube::Pod& pod, Explanation& explanation) const {
   const auto demand = DemandOf(pod);
   const Refusal* refusal = refusals_.Find(pod.uid);
@@ -78,7 +78,7 @@ void Cluster::ExplainNodes(const kube::Pod& pod, Explanation& explanation) const
   }
 }
 
-// One pod alone where that is enough, else one after the other.
+// Prefers one pod whose end suffices; otherwise adds pods until the pod fits.
 std::vector<std::string> Cluster::BlockersOn(const NodeState& node,
                                              const DeviceDemand& demand) const {
   const auto fits_without = [&](const std::vector<std::string>& uids) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random pods, nodes, deaths, restarts, and events that come late and twice, in simulated time,
-// beside a reference that adds up what the API server's annotations say. TESSERA_MODEL_STEPS makes
-// it longer, TESSERA_MODEL_SEED repeats a run.
+// Random pods, nodes, deaths and restarts, with late and duplicate events, in simulated time. A
+// reference sums up the API server's annotations and is compared with the cluster.
+// TESSERA_MODEL_STEPS makes the run longer; TESSERA_MODEL_SEED repeats one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ uint64_t NumberIn(const char* variable, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// What somebody has of a card.
+// The usage of one card.
 struct Room {
   int64_t containers = 0;
   int64_t memory = 0;
@@ -48,8 +48,7 @@ struct Room {
 };
 using RoomByCard = std::map<std::string, Room>;
 
-// By the annotation, in which the containers stand in their order:
-// "ID,NVIDIA,MEMORY,CORES:...;...;".
+// Reads the annotation, which lists the containers in order: "ID,NVIDIA,MEMORY,CORES:...;...;".
 RoomByCard PeakOf(const kube::Pod& pod) {
   const std::string_view all = pod.Annotation(hami::kNvidia.pod_allocated);
   RoomByCard sidecars;
@@ -111,7 +110,7 @@ class ClusterModel {
     }
   }
 
-  // Until nothing is under way: a pod that was refused then fits nowhere.
+  // Runs until nothing is in flight. A pod refused then must fit nowhere.
   void Settle() {
     settles_ = true;
     ApplyLate();
@@ -126,12 +125,12 @@ class ClusterModel {
       while (!placed_.empty()) BindOne();
       while (!events_.empty()) Deliver();
     }
-    // Nobody is woken for room in a quota.
+    // Freed quota wakes no pod.
     for (const std::string& uid : refused_) {
       if (quota_ == 0) ExpectNoRoom(*pods_.at(uid), "was not woken");
     }
     if (testing::Test::HasFailure()) return;
-    // Nor is one refused that nobody has tried.
+    // A try places each waiting pod, or the pod fits nowhere.
     for (const std::string& uid : Waiting()) {
       Try(uid);
       if (!placed_.contains(uid)) ExpectNoRoom(*pods_.at(uid), "is refused");
@@ -143,7 +142,8 @@ class ClusterModel {
 
  private:
   uint64_t Below(uint64_t bound) { return random_() % bound; }
-  // A fault; none while all settles, as what is held for a pod that is not bound is nobody's room.
+  // Injects a fault. None while the run settles, because a hold of an unbound pod would keep its
+  // room.
   bool OneIn(uint64_t bound) { return Below(bound) == 0 && !settles_; }
   template <typename Keys>
   std::string AnyOf(const Keys& keys) {
@@ -173,7 +173,7 @@ class ClusterModel {
     const std::string name = kNodes[Below(kNodes.size())];
     if (!nodes_.contains(name)) {
       AddNode(name);
-      // Kube-scheduler tries all pods again that wait where a node is new.
+      // Kube-scheduler retries all waiting pods when a node appears.
       for (const std::string& uid : Waiting()) Try(uid);
     } else if (Below(4) == 0) {
       nodes_.erase(name);
@@ -218,7 +218,7 @@ class ClusterModel {
     events_.emplace_back([this, now] { Know(now); });
   }
 
-  // As the watch tells it, in the order in which it was; the same once more at any time.
+  // Delivers events in the order of the watch. Any event may come twice.
   void Know(const kube::PodPtr& pod) {
     known_[pod->uid] = pod;
     cluster_->PutPod(pod);
@@ -279,7 +279,7 @@ class ClusterModel {
     if (pod == pods_.end() || !pod->second->node.empty() || placed_.contains(uid)) return;
     const FilterAnswer answer = cluster_->Filter({.pod = *pod->second, .nodes = NodeNames()}, now_);
     refused_.erase(uid);
-    if (!answer.error.empty()) return;  // it comes again by itself
+    if (!answer.error.empty()) return;  // kube-scheduler retries
     if (answer.nodes.empty()) {
       refused_.insert(uid);
     } else {
@@ -299,14 +299,14 @@ class ClusterModel {
     cluster_->DropHoldsBefore(now_ - kHoldsFor);
   }
 
-  // One that was filtered is bound, whatever has become of it meanwhile.
+  // Binds a filtered pod, whatever has happened to it since.
   void BindOne() {
     if (placed_.empty()) return;
     const auto next =
         std::next(placed_.begin(), static_cast<std::ptrdiff_t>(Below(placed_.size())));
     const auto [uid, chosen] = *next;
     placed_.erase(next);
-    if (OneIn(20)) return;  // a plugin of kube-scheduler's refused it after filter
+    if (OneIn(20)) return;  // another plugin of kube-scheduler refused it after filter
     const std::string node = OneIn(20) ? std::string(kNodes[Below(kNodes.size())]) : chosen;
     const auto pod = pods_.find(uid);
     const BindCall call{"team", pod == pods_.end() ? "gone" : pod->second->name, uid, node};
@@ -315,21 +315,21 @@ class ClusterModel {
     if (!binding) return;
     cluster_->BindingSent(uid);
     if (pod != pods_.end() && !pod->second->node.empty()) {
-      return cluster_->PutPod(pod->second);  // an earlier one was taken: the binder looks
+      return cluster_->PutPod(pod->second);  // an earlier Binding took effect
     }
     if (pod == pods_.end()) return cluster_->DropHold(uid);
-    if (!nodes_.contains(node)) {  // refused; an earlier one may still be taken
+    if (!nodes_.contains(node)) {  // refused, but an earlier Binding may still take effect
       return unsure ? void() : cluster_->DropHold(uid);
     }
     const Late sent{uid, node, binding->annotations};
-    if (OneIn(10)) {  // nobody hears of it: it is lost, or comes late
+    if (OneIn(10)) {  // the Binding is lost or late
       if (Below(2) == 0) late_.push_back(sent);
       return;
     }
     Apply(sent);
-    if (OneIn(10)) cluster_->PutPod(pods_.at(uid));  // its answer was lost: the binder looks
+    if (OneIn(10)) cluster_->PutPod(pods_.at(uid));  // the answer was lost
   }
-  // The API server takes a Binding of a pod that has no node.
+  // The API server accepts a Binding only for a pod without a node.
   struct Late {
     std::string uid;
     std::string node;
@@ -351,9 +351,9 @@ class ClusterModel {
     for (const Late& binding : std::exchange(late_, {})) Apply(binding);
   }
 
-  // Another process leads: it reads what there is, and knows of no hold.
+  // Another process becomes the leader. It reads the current state and knows no holds.
   void Restart() {
-    late_.clear();  // they were taken before it reads, or never will be
+    late_.clear();  // late Bindings take effect before it reads, or never
     events_.clear();
     known_.clear();
     refused_.clear();
@@ -394,7 +394,8 @@ class ClusterModel {
     }
     return memory;
   }
-  // Of those with one container that asks for one card: there the reference needs no search.
+  // Checks only pods with one container that requests one card; for those the reference needs no
+  // search.
   void ExpectNoRoom(const kube::Pod& pod, const char* what) const {
     const kube::Texts& limits = pod.containers[0].limits;
     if (pod.containers.size() != 1 || limits.at("nvidia.com/gpu") != "1") return;
@@ -428,15 +429,15 @@ class ClusterModel {
   std::map<std::string, kube::ClusterNode> nodes_;
   std::set<std::string> sick_;  // cards
   std::map<std::string, kube::PodPtr> pods_;
-  std::deque<std::function<void()>> events_;   // that the watches have not told yet
-  std::map<std::string, kube::PodPtr> known_;  // as they told it last
+  std::deque<std::function<void()>> events_;   // events not delivered yet
+  std::map<std::string, kube::PodPtr> known_;  // pods as last delivered
   std::vector<Late> late_;
-  std::map<std::string, std::string> placed_;  // by filter: the node, by UID
+  std::map<std::string, std::string> placed_;  // filter's node, by pod UID
   std::set<std::string> refused_;              // by this process
   std::unique_ptr<Cluster> cluster_;
 };
 
-// Each of so many steps: a run of its own, so that they can be run at once.
+// Each seed is a run of its own, so that runs can be parallel.
 class ClusterModelTest : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(ClusterModelTest, NothingIsTakenTwiceAndNobodyWaitsWhoFits) {

@@ -7,8 +7,8 @@
 namespace tessera::scheduler {
 namespace {
 
-// Nodes "a" and "b" have one GPU of 8,000 MiB each. On a, pod "large-a" has 4,000 MiB of it and
-// "small-a" 2,000; likewise on b.
+// Nodes "a" and "b" have one GPU of 8,000 MiB each. On a, pod "large-a" holds 4,000 MiB and
+// "small-a" 2,000; on b, "large-b" and "small-b" hold the same.
 class ClusterPreemptTest : public ::testing::Test {
  protected:
   ClusterPreemptTest() {

@@ -47,7 +47,7 @@ class ClusterTest : public ::testing::Test {
   FilterAnswer Filter(const kube::Pod& pod) {
     return cluster_.Filter({.pod = pod, .nodes = {"a", "b", "c"}}, clock_.Now());
   }
-  // Where it is placed, or "".
+  // The pod's node, or "".
   std::string NodeFor(const kube::Pod& pod) {
     const FilterAnswer answer = Filter(pod);
     return answer.nodes.empty() ? "" : answer.nodes.front();
@@ -84,7 +84,7 @@ TEST_F(ClusterTest, WhatANamespaceMayHaveIsNotExceededOnAnyNode) {
             "the pod's namespace has too little limits.nvidia.com/gpumem left in its ResourceQuota "
             "gpus");
 
-  // A percentage is known once there is a device: half of b's is less than half of a's.
+  // A percentage has a size only on a device: half of b's memory is less than half of a's.
   kube::Pod half = Pod("half", 0);
   half.containers[0].limits = {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem-percentage", "50"}};
   EXPECT_EQ(NodeFor(half), "b");
@@ -105,7 +105,7 @@ TEST_F(ClusterTest, OfAPodThatPrefersNodesKubeSchedulerChoosesAmongTheBest) {
   cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
   EXPECT_EQ(cluster_.Filter(call, clock_.Now()).nodes, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(cluster_.IsHeld(pod.uid, "a"));
-  // Of a, a tenth of the slots and half of the memory were taken.
+  // On a, a tenth of the slots and half of the memory are used.
   EXPECT_EQ(cluster_.Prioritize(call), (NodeScores{{"a", 2}, {"b", 0}, {"c", 0}}));
 
   ASSERT_TRUE(Place(pod, "b"));
@@ -236,7 +236,7 @@ TEST_F(ClusterTest, WhatABoundPodHasCountsOnceAndUntilItHasEnded) {
   EXPECT_EQ(NodeFor(Pod("third", 8000)), "a");
 }
 
-// As HAMi 2.10 writes it: nothing stands for the container that asks for nothing.
+// As HAMi 2.10 writes it: containers without a request have no entry.
 TEST_F(ClusterTest, WhatAnAppContainerHasStaysWhenTheInitContainersHaveEnded) {
   kube::Pod pod = Pod("first", 8000);
   pod.containers.insert(pod.containers.begin(),
@@ -342,7 +342,7 @@ TEST_F(ClusterTest, WeightsThatCannotBeReadAreSaidForEachNode) {
             "'slot=1,core=1,memory=3'");
 }
 
-// A node "m" whose GPUs are shares and instances.
+// Node "m" has GPUs in shares and in MIG instances.
 class MixedNodeTest : public ClusterTest {
  protected:
   MixedNodeTest() {
@@ -368,7 +368,7 @@ class MixedNodeTest : public ClusterTest {
     pod.annotations[std::string(hami::kUseMode)] = mode;
     return pod;
   }
-  // What is allocated to it, and which instances, or why it is not bound.
+  // The pod's devices and instances, or the error.
   std::string BoundBy(const kube::Pod& pod) {
     cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
     const auto binding = Place(pod, "m");
@@ -476,7 +476,7 @@ TEST_F(ClusterTest, ANodeNeedsItsLockUnlessItsAgentsGrantsAreLateBound) {
   node.annotations["tessera.dev/agent"] = "0.1.0 late-bound";
   cluster_.PutNode(node);
   EXPECT_FALSE(cluster_.NeedsLock("nobody", "a"));
-  // tessera uninstall takes the mark away.
+  // `tessera uninstall` removes the mark.
   cluster_.PutNode(Node("a", 8000));
   EXPECT_TRUE(cluster_.NeedsLock("nobody", "a"));
 }

@@ -8,7 +8,7 @@
 namespace tessera::scheduler {
 namespace {
 
-// Node "shares" has registered a GPU of 8,000 MiB; node "whole" has eight that nobody registers.
+// Node "shares" has registered a GPU of 8,000 MiB. Node "whole" has eight unregistered GPUs.
 class ClusterWholeTest : public ::testing::Test {
  protected:
   ClusterWholeTest() {

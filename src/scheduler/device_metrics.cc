@@ -21,7 +21,7 @@ struct FamilyInfo {
   std::string_view name;
   std::string_view help;
 };
-// By DeviceMetrics::Family.
+// Indexed by DeviceMetrics::Family.
 constexpr std::array kInfos = {
     FamilyInfo{"hami_gpu_memory_limit_bytes", "Memory of the device that pods can have"},
     FamilyInfo{"hami_gpu_core_limit_ratio", "Compute time that pods can have, in percent"},

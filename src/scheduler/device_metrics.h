@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices of the cluster have been given to pods, in Prometheus' text format, by the names
-// that HAMi's scheduler has for it: its dashboards work. A cluster's 80,000 devices are written in
-// steps, between which the loop does other work. One thread.
+// Writes the device metrics in Prometheus' text format, under the names that HAMi's dashboards use.
+// A cluster may have 80,000 devices, so the page is made in steps and the loop runs between them.
+// One thread.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ namespace tessera::scheduler {
 
 class DeviceMetrics {
  public:
-  // Begins with the nodes that are there; one that goes meanwhile is left out.
+  // Covers the nodes that exist now. A node that disappears before its step is left out.
   explicit DeviceMetrics(const Cluster& cluster);
 
-  // Some nodes more; false: there are none.
+  // Adds some nodes. False when all nodes are done.
   bool Step();
-  // All of it, once there are none.
+  // The whole text, after Step has returned false.
   std::string Release();
 
  private:
@@ -42,7 +42,7 @@ class DeviceMetrics {
   void Add(Family family, std::string_view labels, double value);
 
   const Cluster& cluster_;
-  std::vector<std::string> nodes_;  // that are still to come
+  std::vector<std::string> nodes_;  // still to be written
   std::array<std::string, kFamilies> texts_;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a pod waits, for people: as JSON on the scheduler's page, and as text. Pure; plain data; any
-// thread.
+// Why a pod waits: as JSON on the scheduler's page, and as text. Pure. Plain data. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +15,19 @@
 namespace tessera::scheduler {
 
 struct Explanation {
-  std::string pod{};     // "NAMESPACE/NAME"
-  std::string state{};   // in words: "no node can have it"
-  std::string leader{};  // who knows what was tried, where that is not this process
+  std::string pod{};    // "NAMESPACE/NAME"
+  std::string state{};  // for people
+  // The leader if it is another process; only the leader knows the tries.
+  std::string leader{};
   std::optional<int64_t> tried_seconds_ago{};
-  RefusalGroups groups{};          // of nodes that cannot have it now
-  std::vector<std::string> fit{};  // nodes that can
-  // Pods that would have to end for a node to have it; of the first nodes of which that is known.
+  RefusalGroups groups{};          // nodes that do not fit, by reason
+  std::vector<std::string> fit{};  // nodes that fit
+  // By node: the pods that must end before the pod fits. Covers only the first nodes.
   std::map<std::string, std::vector<std::string>> blockers{};
 };
 
 json::Value ExplanationJson(const Explanation& explanation);
-// kInvalid where it is no such JSON.
+// kInvalid if `page` is not an explanation.
 Result<std::string> ExplanationText(const json::Value& page);
 
 }  // namespace tessera::scheduler

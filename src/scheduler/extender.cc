@@ -11,7 +11,8 @@ namespace {
 
 using json::Shape;
 
-constexpr size_t kMostKept = size_t{32} << 20;  // what is kept of it
+// Bytes kept of a call.
+constexpr size_t kMostKept = size_t{32} << 20;
 
 Result<json::Value> Read(const Shape& shape, std::string_view body, json::Reader::Element each = {},
                          json::Reader::TextElement text = {}) {
@@ -25,7 +26,7 @@ Shape NodesShape() {
   return Shape::Object({{"items", Shape::List(Shape::Object({{"metadata", name}}))}});
 }
 
-// Names in one text, which may grow while they are added.
+// Names in one buffer, which may move while names are added.
 class NameList {
  public:
   explicit NameList(size_t likely) { text_.reserve(likely); }

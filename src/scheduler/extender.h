@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kube-scheduler and its extender say to each other (k8s.io/kube-scheduler/extender/v1), which
-// is the same from Kubernetes 1.22 on. Pure; plain data; any thread.
+// The messages between kube-scheduler and its extender (k8s.io/kube-scheduler/extender/v1),
+// unchanged since Kubernetes 1.22. Pure. Plain data. Any thread.
 #pragma once
 
 #include <map>
@@ -15,44 +15,48 @@
 
 namespace tessera::scheduler {
 
-// ExtenderArgs: which of these nodes can have the pod?
+// ExtenderArgs: which of these nodes fit the pod?
 struct FilterCall {
   kube::Pod pod{};
   std::vector<std::string_view> nodes{};
-  std::shared_ptr<const std::string> names{};  // whose parts they are: thousands, in one piece
-  // Whole nodes came along, as where nobody will bind the pod: a cluster autoscaler asks so.
+  // Owns the text of `nodes`: one buffer for thousands of names.
+  std::shared_ptr<const std::string> names{};
+  // The call carries whole Node objects. A cluster autoscaler sends such calls, and never binds the
+  // pod.
   bool simulated = false;
 };
-// kInvalid where it is none.
+// kInvalid if the body is not such a call.
 Result<FilterCall> ReadFilterCall(std::string_view body, const kube::PodFields& wanted);
 
-// ExtenderFilterResult. Nodes that are in none of the lists cannot have it either.
+// ExtenderFilterResult. A node in no list does not fit either.
 struct FilterAnswer {
   std::vector<std::string> nodes{};
-  std::map<std::string, std::string> failed{};        // pods that end, or are evicted, cure it
-  std::map<std::string, std::string> unresolvable{};  // they do not
-  std::string error{};                                // nobody knows; it is asked again
-  std::string news{};  // for people: why none of the nodes can, where that was not so before
+  std::map<std::string, std::string> failed{};        // evicting pods could help
+  std::map<std::string, std::string> unresolvable{};  // evicting pods cannot help
+  // The call failed; kube-scheduler retries.
+  std::string error{};
+  // For an event: why no node fits. Empty if the reason is unchanged.
+  std::string news{};
 };
 json::Value FilterAnswerJson(const FilterAnswer& answer);
 
-// HostPriorityList, of scores by the node's name.
+// HostPriorityList, from scores by node name.
 json::Value ScoresJson(const std::map<std::string, int64_t, std::less<>>& scores);
 
 // MetaVictims: pods that would be evicted from a node.
 struct Victims {
   std::vector<std::string> uids{};
-  int64_t violations = 0;  // of disruption budgets
+  int64_t violations = 0;  // of PodDisruptionBudgets
   bool operator==(const Victims&) const = default;
 };
 using VictimsByNode = std::map<std::string, Victims>;
-// ExtenderPreemptionArgs: on which of these nodes does the pod fit once its victims are gone?
+// ExtenderPreemptionArgs: which of these nodes fit the pod without their victims?
 struct PreemptCall {
   kube::Pod pod{};
   VictimsByNode nodes{};
 };
-// kInvalid where it is none, or has whole pods: kube-scheduler sends those to an extender that is
-// not nodeCacheCapable.
+// kInvalid if the body is not such a call or has whole pods. Kube-scheduler sends whole pods only
+// to an extender that is not nodeCacheCapable.
 Result<PreemptCall> ReadPreemptCall(std::string_view body, const kube::PodFields& wanted);
 // ExtenderPreemptionResult.
 json::Value PreemptAnswerJson(const VictimsByNode& nodes);
@@ -64,9 +68,9 @@ struct BindCall {
   std::string uid{};
   std::string node{};
 };
-// kInvalid where it is none, or lacks a part.
+// kInvalid if the body is not such a call or lacks a member.
 Result<BindCall> ReadBindCall(std::string_view body);
-// ExtenderBindingResult: empty where it is bound.
+// ExtenderBindingResult. An empty error means that the pod is bound.
 json::Value BindAnswerJson(std::string_view error);
 
 }  // namespace tessera::scheduler

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the kube-scheduler beside this process leads: by its Lease, which it alone writes. Pods
-// are placed for the leader alone, since what is held for them is in its extender's memory. One
-// whose Lease was not renewed in time, as far as it knows, does not lead: whoever was asleep, or is
-// told late, does not know who took it over. One thread: its loop's, as the client's, which
-// outlives it, as the clock does.
+// Whether the kube-scheduler in this pod leads, according to its Lease. Only the leader's extender
+// places pods, because the holds are in its memory. A Lease that looks expired here counts as lost:
+// after a pause or a delayed watch, another replica may have taken it.
+// One thread: the loop's. The client and the clock outlive it.
 #pragma once
 
 #include <functional>
@@ -20,19 +19,19 @@ namespace tessera::scheduler {
 
 struct LeaseName {
   std::string lease_namespace{};
-  std::string name{};  // empty: there is one kube-scheduler, which always leads
-  std::string host{};  // of its pod, with which its identity begins
+  std::string name{};  // empty: the only kube-scheduler, which always leads
+  std::string host{};  // pod's host name, the prefix of its Lease identity
 };
 
 class Leadership {
  public:
-  // `took_over` is called each time that it becomes the leader, which it may be by the first look.
+  // Calls `took_over` each time this replica becomes the leader, possibly after the first read.
   Leadership(os::Loop& loop, const Clock& clock, kube::Client& client, LeaseName lease,
              std::function<void()> took_over);
 
-  // kUnavailable with who leads instead, as far as that is known.
+  // kUnavailable, with the current leader if it is known.
   Status Leads() const;
-  // The Lease's; empty: nobody, or not known.
+  // The Lease's holder. Empty if there is none or it is unknown.
   const std::string& holder() const { return holder_; }
 
  private:
@@ -43,7 +42,7 @@ class Leadership {
   const std::function<void()> took_over_;
   std::string holder_;
   bool known_ = false;
-  Steady seen_{};  // when the Lease was last another
+  Steady seen_{};  // when the watch last delivered the Lease
   Duration valid_{0};
   std::optional<kube::ObjectWatch> watch_;
 };

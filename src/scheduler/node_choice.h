@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the nodes with room a pod goes to: the best by its policy, or, where kube-scheduler's
-// own scores shall count too, a few of the best. Pure; any thread.
+// Chooses a pod's node among those with room: the best by policy. Where kube-scheduler's own scores
+// also count, it keeps several of the best. Pure. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,45 +15,46 @@
 namespace tessera::scheduler {
 
 enum class NodePolicy : uint8_t {
-  kBinpack,  // the fullest of the nodes that have room
-  kSpread,   // the emptiest
+  kBinpack,  // the fullest node that has room
+  kSpread,   // the emptiest node
 };
 
-inline constexpr size_t kUsualChoices = 16;  // of a pod that prefers nodes and does not say
+// For a pod with node preferences and no hami::kNodeChoices.
+inline constexpr size_t kUsualChoices = 16;
 
-// By hami::kNodeChoices; without it, or with one that is no such number, 1 or kUsualChoices.
+// The value of hami::kNodeChoices. If it is missing or invalid, 1 or kUsualChoices.
 size_t ChoicesOf(const kube::Pod& pod);
 
 using NodeScores = std::map<std::string, int64_t, std::less<>>;
 
-// Equal nodes go by their names. A node's fullness is from 0 to kFull.
+// Equally full nodes are ordered by name. Fullness is from 0 to kFull.
 class NodeChoice {
  public:
   static constexpr float kFull = 30;  // ScoreOf with weights of 1
 
   NodeChoice(NodePolicy policy, size_t most) : policy_(policy), most_(most) {}
 
-  // Whether it would be one of them, so that it is worth a look whether it has room.
+  // Whether the node would be among the best, so that its room is worth a check.
   bool Wants(std::string_view name, float fullness) const;
-  // One that it wants, and that has room. Whether it is the best so far.
+  // Adds a wanted node that has room. Returns whether it is the best so far.
   bool Add(std::string_view name, float fullness);
 
   bool empty() const { return nodes_.empty(); }
-  // The best first.
+  // Best first.
   std::vector<std::string> Names() const;
-  // From 0 to 10, as an extender's are; the better, the higher.
+  // From 0 to 10, as for any extender. Higher is better.
   NodeScores Scores() const;
 
  private:
   struct Node {
-    std::string_view name;  // the caller's
+    std::string_view name;  // owned by the caller
     float fullness;
   };
   bool IsBetter(const Node& a, const Node& b) const;
 
   const NodePolicy policy_;
   const size_t most_;
-  std::vector<Node> nodes_;  // the best first
+  std::vector<Node> nodes_;  // best first
 };
 
 }  // namespace tessera::scheduler

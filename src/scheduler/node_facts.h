@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What new pods are judged by, of all nodes together. It is added up once somebody asks after a
-// change; most of what nodes report is none here, so that asking costs nothing. One thread; what it
-// gives away is never changed, and any thread may read it.
+// The facts of all nodes by which the webhook judges new pods. The sum is computed at the first
+// query after a change. Most node updates do not change it, so a query is usually free.
+// One thread. The returned facts never change, so any thread may read them.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace tessera::scheduler {
 
 class NodeFacts {
  public:
-  // What a node has now: registered devices, or so many whole ones of the first kind
-  // (whole_devices.h).
+  // Replaces a node's facts: its registered devices, or its number of whole devices of the first
+  // kind (whole_devices.h).
   void Put(const std::string& node, const std::vector<CandidateDevice>& devices, int64_t whole,
            const AgentMark& agent);
   void Remove(const std::string& node);
 
-  // Never null, and the same one until something changes.
+  // Never null. The same object until a fact changes.
   std::shared_ptr<const webhook::ClusterFacts> All();
 
  private:
   struct Of {
-    std::vector<webhook::MostDevices> most{};  // by kinds, up to the last that it has
+    std::vector<webhook::MostDevices> most{};  // by kind, up to the node's last kind
     bool fits_unplaced = false;
     bool operator==(const Of&) const = default;
   };
 
-  std::unordered_map<std::string, Of> nodes_;         // that have something of it
-  std::shared_ptr<const webhook::ClusterFacts> all_;  // null: it is to be added up
+  std::unordered_map<std::string, Of> nodes_;         // nodes with any fact
+  std::shared_ptr<const webhook::ClusterFacts> all_;  // null: outdated
 };
 
 }  // namespace tessera::scheduler

@@ -72,7 +72,7 @@ TEST(NodeFacts, AreAddedUpAnewOnlyWhereSomethingChanged) {
   EXPECT_EQ(facts.All(), before);
   facts.Put("a", DevicesOf({9000}), 0, kFits);
   EXPECT_NE(facts.All(), before);
-  EXPECT_EQ(before->MostOf(0).memory, 8000);  // whoever has it may go on reading
+  EXPECT_EQ(before->MostOf(0).memory, 8000);  // earlier facts stay readable
 }
 
 TEST(NodeFacts, AreOfTheClustersNodes) {

@@ -12,7 +12,7 @@ namespace tessera::scheduler {
 namespace {
 
 const std::string kLock(hami::kNodeLock);
-// Where no watch tells of it.
+// The retry interval, in case the watch misses the removal.
 constexpr Duration kPause{1'000};
 
 std::string LockIn(const kube::Metadata& node) {
@@ -64,7 +64,8 @@ void NodeLocks::Look(const std::string& node) {
 void NodeLocks::Judge(const std::string& node, const json::Value& object) {
   const kube::Metadata metadata = kube::MetadataOf(object);
   const std::string value = LockIn(metadata);
-  // A former leader's for the same pod becomes ours: it would give its own back.
+  // A former leader's lock for the same pod is overwritten: the former leader then cannot remove
+  // it, since it removes only its own.
   if (value.empty() || hami::IsLockOf(value, queues_.at(node)->waiting.front().owner)) {
     return Write(node, metadata.resource_version);
   }
@@ -80,8 +81,7 @@ void NodeLocks::Judge(const std::string& node, const json::Value& object) {
   JudgeOwner(node, *lock->owner, metadata.resource_version);
 }
 
-// As HAMi does, a lock whose pod is gone is anybody's; so is that of a pod that has ended, or went
-// elsewhere.
+// As in HAMi, a lock is free if its pod is gone, has ended, or is bound to another node.
 void NodeLocks::JudgeOwner(const std::string& node, const hami::LockOwner& owner,
                            const std::string& version) {
   const std::string name = owner.pod_namespace + "/" + owner.pod;
@@ -99,6 +99,8 @@ void NodeLocks::JudgeOwner(const std::string& node, const hami::LockOwner& owner
               });
 }
 
+// The patch names the version that was read. If two schedulers race for the lock, one gets a
+// conflict.
 void NodeLocks::Write(const std::string& node, const std::string& version) {
   if (const Status may = may_lock_ ? may_lock_() : Status(); !may) return End(node, may);
   const hami::NodeLock lock{.time = clock_.WallNow(),
@@ -112,7 +114,7 @@ void NodeLocks::Write(const std::string& node, const std::string& version) {
 
 void NodeLocks::WriteEnded(const std::string& node, const Status& written) {
   if (written || written.error().reason != Reason::kApiConflict) return End(node, written);
-  // Others write to the node all the time, kubelet above all.
+  // Kubelet and others update the node constantly, so a version conflict is common. Read it again.
   Wait(node, "or written to, again and again");
   NodeSeen(node, false);
 }
@@ -135,7 +137,7 @@ void NodeLocks::End(const std::string& node, const Status& result) {
   if (queue.waiting.empty()) {
     queues_.erase(node);
   } else {
-    // The next one's turn comes when the plugin has let go of this lock.
+    // After a success, the next waiter waits until the plugin removes this lock.
     queue.again.RingWithin(result ? kPause : Duration(0));
   }
   waiter.done(result);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's lock of nodes (hami/node_lock.h), for those whose device plugin finds its pod by it: taken
-// just before a pod is bound, and taken away by the plugin once the pod has its devices. Pods that
-// wait for the same node get its lock one after the other, in the order in which they came.
-// One thread: its loop's, as the client's, which outlives it.
+// HAMi's node locks (hami/node_lock.h), for device plugins that find their pod by the lock. The
+// scheduler takes the lock just before it binds a pod. The plugin removes it once the pod has its
+// devices. Waiters for one node are served in the order of arrival.
+// One thread: the loop's. The client outlives it.
 #pragma once
 
 #include <deque>
@@ -24,29 +24,29 @@
 namespace tessera::scheduler {
 
 struct NodeLockLimits {
-  // How long a pod waits: less than kube-scheduler waits for a bind.
+  // Longest wait for a lock; less than kube-scheduler's timeout for a bind.
   Duration patience = std::chrono::seconds(20);
-  // After so long anybody may take a lock over.
+  // An older lock is broken.
   Duration timeout = hami::kNodeLockTimeout;
 };
 
 class NodeLocks {
  public:
   using Done = std::function<void(const Status&)>;
-  // kUnavailable, with why, where no node may be locked now: another leads, whose locks these are.
+  // kUnavailable, with the reason, while another replica leads and owns these locks.
   using MayLock = std::function<Status()>;
 
   NodeLocks(os::Loop& loop, const Clock& clock, kube::Client& client, NodeLockLimits limits = {},
             MayLock may_lock = {});
   ~NodeLocks();
 
-  // Ends with a good outcome once the node is locked for the pod. kUnavailable where it stays
-  // locked for another; kInvalid where nobody can read whose the lock is; the client's errors.
+  // Succeeds once the node is locked for the pod. Gives kUnavailable if it stays locked for another
+  // pod, kInvalid if the lock is unreadable, or the client's error.
   void Take(const std::string& node, const hami::LockOwner& owner, Done done);
-  // The pod was not bound: no plugin takes its lock away. One that another has written for the same
-  // pod since stays.
+  // Removes the lock of a pod that was not bound; no plugin will. A lock that another scheduler
+  // wrote since for the same pod stays.
   void Release(const std::string& node, const hami::LockOwner& owner);
-  // As a watch tells: whoever waits for a lock that is gone need not wait longer.
+  // Called by the node watch. Wakes the waiters of a node whose lock is gone.
   void NodeSeen(const std::string& node, bool locked);
 
  private:
@@ -58,7 +58,7 @@ class NodeLocks {
   struct Queue {
     Queue(os::Loop& loop, std::function<void()> look) : again(loop, std::move(look)) {}
     std::deque<Waiter> waiting{};
-    bool busy = false;  // the node, or who has its lock, is being read or written
+    bool busy = false;  // a read or write of the node or the lock's pod is in flight
     os::Alarm again;
   };
 
@@ -68,9 +68,9 @@ class NodeLocks {
                   const std::string& version);
   void Write(const std::string& node, const std::string& version);
   void WriteEnded(const std::string& node, const Status& written);
-  // The lock is another's: looked at again a little later, or not in time.
+  // Another pod has the lock. Retries a little later, or fails the first waiter past its deadline.
   void Wait(const std::string& node, const std::string& why);
-  // Of the first that waits.
+  // Completes the first waiter.
   void End(const std::string& node, const Status& result);
 
   os::Loop& loop_;

@@ -87,7 +87,7 @@ TEST_F(NodeLocksTest, WhatAnotherWroteForThePodSinceIsNotGivenBack) {
   Take("b");
 
   ASSERT_TRUE(HasEnded(2));
-  EXPECT_EQ(patches().size(), 2U);  // those that took it
+  EXPECT_EQ(patches().size(), 2U);  // the patches that took the lock
   EXPECT_EQ(LockText(), "1970-01-01T00:16:40Z,default,b");
 }
 

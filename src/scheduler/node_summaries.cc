@@ -43,7 +43,7 @@ const NodeSummary* NodeSummaries::Find(std::string_view name) const {
   return slot.state == Slot::State::kUsed ? &slot.summary : nullptr;
 }
 
-// Without those that were erased.
+// Drops erased slots.
 void NodeSummaries::Grow() {
   size_t most = kFewest;
   while (most < 4 * (size_ + 1)) most *= 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vendor's device plugin on its node, as HAMi's protocol has it play its part: it registers its
-// devices, finds its pod, and gives each container what the scheduler chose. Its keys and words are
-// those of the plugins, not of the table that is tested. Header-only, for tests.
+// A fake of a vendor's device plugin in HAMi's protocol. It registers devices, finds its pod, and
+// grants each container the scheduler's choice. Its keys and words are those of the real plugins,
+// not of the table under test. Header-only, for tests.
 #pragma once
 
 #include <fmt/core.h>
@@ -20,7 +20,7 @@
 namespace tessera::scheduler {
 
 struct FakePlugin {
-  std::string resource;      // that it offers
+  std::string resource;      // resource that it offers
   std::string register_key;  // annotation of its node
   std::string registered;
   std::string to_allocate_key;    // annotation of a pod
@@ -37,8 +37,8 @@ struct FakePlugin {
     return object;
   }
 
-  // Kubelet makes a container of the pod: "UUID MEMORY CORES", joined by ", ", of its devices, or
-  // why there are none.
+  // Allocates for the next container. Returns its devices, "UUID MEMORY CORES" joined by ", ", or
+  // an error.
   std::string Allocate(kube::Pod& pod) {
     if (!mutex.ends_with(fmt::format(",{},{}", pod.pod_namespace, pod.name))) {
       return "the lock is of another pod";
@@ -74,7 +74,7 @@ struct FakePlugin {
   }
 };
 
-// A cluster of NVIDIA's and other vendors, as in HAMi's chart, with one plugin's node.
+// A cluster with NVIDIA's and other vendors, as in HAMi's chart, and one plugin's node.
 class VendorClusterTest : public ::testing::Test {
  protected:
   static kube::Container Container(const std::string& name, kube::Texts limits) {
@@ -109,14 +109,14 @@ class VendorClusterTest : public ::testing::Test {
     cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
     return cluster_.Filter({.pod = pod, .nodes = {"worker-1"}}, clock_.Now());
   }
-  // Why the plugin's node cannot have it; empty: it can.
+  // Why the pod does not fit the plugin's node. Empty if it does.
   std::string WhyNot(const kube::Pod& pod) {
     const FilterAnswer answer = Filter(pod);
     if (!answer.nodes.empty()) return "";
     return answer.failed.empty() ? answer.unresolvable.at("worker-1")
                                  : answer.failed.at("worker-1");
   }
-  // Binds it to the plugin's node, with the lock where the pod needs it.
+  // Binds the pod to the plugin's node, with the lock if needed.
   void Bind(kube::Pod& pod, FakePlugin& plugin) {
     ASSERT_EQ(WhyNot(pod), "");
     auto binding = cluster_.PlaceOn({pod.pod_namespace, pod.name, pod.uid, plugin.node},
@@ -130,7 +130,7 @@ class VendorClusterTest : public ::testing::Test {
     pod.node = plugin.node;
     cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
   }
-  // The same, and all containers get their devices, after which the lock is gone.
+  // Also allocates for all containers, after which the lock is gone.
   std::vector<std::string> Run(kube::Pod pod, FakePlugin& plugin) {
     Bind(pod, plugin);
     std::vector<std::string> given;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin of each vendor finds what was chosen for its pods.
+// Each vendor's plugin finds the devices that the scheduler chose.
 #include "scheduler/plugin_under_test.h"
 
 namespace tessera::scheduler {

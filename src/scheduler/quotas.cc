@@ -19,7 +19,7 @@ std::string LimitName(const std::string& resource) {
   return resource.empty() ? "" : "limits." + resource;
 }
 
-// In so many MiB, or percent, each. What cannot be read limits nothing: the API server takes no
+// A limit in units of `factor`. An unreadable value is no limit, because the API server accepts no
 // such quota.
 int64_t LimitIn(const kube::ResourceQuota& quota, const std::string& name, int64_t factor) {
   const auto limit = quota.hard.find(name);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pods of a namespace may have of devices together: ResourceQuotas with a limit of memory
-// or compute time, as HAMi means them. Kubernetes counts what pods write; here counts what they
-// have, of which a percentage is known once there is a device. No I/O; one thread.
+// Limits on what a namespace's pods may have together: ResourceQuotas with a limit of memory or
+// compute time, as in HAMi. Kubernetes counts requests. These quotas count allocations, because a
+// percentage has a size only once a device is chosen.
+// No I/O. One thread.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +22,23 @@ namespace tessera::scheduler {
 class Quotas {
  public:
   explicit Quotas(const RequestRules& rules);
-  Quotas(Quotas&&) = default;  // what it holds refers to itself
+  Quotas(Quotas&&) = default;  // its iterators survive a move
 
-  // Whether the limits of a quota have this name.
+  // Whether `name` is a limit that these quotas read.
   bool Reads(std::string_view name) const;
 
   void Put(const kube::ResourceQuota& quota);
   void Remove(const kube::ResourceQuota& quota);
-  // What the pod has, or has room held: in place of what it had.
+  // Replaces the pod's counted allocation or hold.
   void Take(const kube::Pod& pod, const UsageByDevice& usage);
   void Release(const std::string& uid);
 
-  // Whether a quota is there that may be about pods of the namespace.
+  // Whether the namespace has any quota that may apply.
   bool HasAny(const std::string& space) const;
-  // Why the pod cannot have so much more, and the quota's name; null: it can. It lives until the
-  // next Put.
+  // Why the pod cannot get `more`, with the quota's name; null if it can. Valid until the next Put.
   const std::string* WhyNot(const kube::Pod& pod, const UsageByDevice& more) const;
 
-  // What all pods of a namespace may have of a resource, and have: the least of the quotas without
+  // A namespace's limit and use of one resource. The limit is the lowest of the quotas without
   // scopes.
   struct Limit {
     std::string space;
@@ -50,7 +50,7 @@ class Quotas {
   void EachLimit(const std::function<void(const Limit&)>& each) const;
 
  private:
-  // MiB of devices, and percent.
+  // Memory in MiB, cores in percent.
   struct Amounts {
     int64_t memory = 0;
     int64_t cores = 0;
@@ -59,13 +59,13 @@ class Quotas {
   struct Quota {
     kube::ResourceQuota object;
     Amounts limits;
-    Amounts taken;          // by the pods that it is about
-    std::string no_memory;  // in words
+    Amounts taken;          // by the pods in its scope
+    std::string no_memory;  // message for people
     std::string no_cores;
   };
   struct Namespace {
     std::map<std::string, Quota> quotas;  // by name
-    Amounts sum;                          // of what its pods have
+    Amounts sum;                          // of its pods' allocations
     size_t takers = 0;
   };
   using Namespaces = std::map<std::string, Namespace>;
@@ -80,10 +80,10 @@ class Quotas {
   static Amounts SumOf(const UsageByDevice& usage);
 
   const RequestRules rules_;
-  const std::string memory_;  // limits.NAME; empty: no pod can ask for it
+  const std::string memory_;  // limits.NAME; empty: no such resource
   const std::string cores_;
   Namespaces namespaces_;
-  std::unordered_map<std::string, Taken> taken_;  // by the pod's UID: tens of thousands
+  std::unordered_map<std::string, Taken> taken_;  // by pod UID; tens of thousands
 };
 
 }  // namespace tessera::scheduler

@@ -26,7 +26,7 @@ class QuotasTest : public testing::Test {
   static UsageByDevice Of(int64_t memory, int64_t cores = 0) {
     return {{"GPU-1", {.containers = 1, .memory = memory, .cores = cores}}};
   }
-  // Why the pod cannot have so much, or "".
+  // The reason for a refusal, or "".
   std::string WhyNot(const kube::Pod& pod, const UsageByDevice& more) const {
     const std::string* why = quotas_.WhyNot(pod, more);
     return why == nullptr ? "" : *why;

@@ -21,7 +21,7 @@ std::string TextOf(const RefusalGroups& groups) {
 bool Refusals::Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGroups groups,
                    Steady now) {
   std::ranges::sort(nodes);
-  // Of thousands of pods most have the same thousands of nodes to choose from.
+  // Thousands of pods usually have the same thousands of candidate nodes, so they share one list.
   if (nodes_ == nullptr || *nodes_ != nodes) {
     nodes_ = std::make_shared<const std::vector<std::string>>(std::move(nodes));
   }
@@ -62,7 +62,7 @@ std::vector<kube::PodPtr> Refusals::ToWake(
       if (refusal->change >= change) continue;
       if (!std::ranges::binary_search(*refusal->nodes, node)) continue;
       if (!fits(*refusal->pod, node)) continue;
-      later.emplace(node, change);  // until it was filtered again
+      later.emplace(node, change);  // kept until kube-scheduler retries the pod
       if (now < refusal->rest) continue;
       refusal->rest = now + refusal->pauses.Failed();
       woken.push_back(refusal->pod);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that no node could have when kube-scheduler last asked, and why. Kube-scheduler tries such a
-// pod again when it sees something change, which may be before this process has seen it: then the
-// pod would wait for minutes. Whoever finds that it fits by now wakes it. No I/O; one thread.
+// Pods that fitted no node at their last Filter call, and the reasons. Kube-scheduler retries such
+// a pod when it sees a change, possibly before this process has seen it. The pod would then wait
+// for minutes. These refusals find pods that fit by now, so that the service can wake them.
+// No I/O. One thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace tessera::scheduler {
 
-// Why the nodes cannot have a pod: how many say so, and the first of them by name.
+// The nodes that give one reason: their number, and the first of them by name.
 struct RefusalGroup {
   static constexpr size_t kMostNamed = 10;
 
@@ -31,53 +32,55 @@ struct RefusalGroup {
   }
   bool operator==(const RefusalGroup&) const = default;
 };
-using RefusalGroups = std::map<std::string, RefusalGroup, std::less<>>;  // by why
+using RefusalGroups = std::map<std::string, RefusalGroup, std::less<>>;  // by reason
 
 // "none of 12 nodes can have it: devices have too little memory left (8), ...".
 std::string TextOf(const RefusalGroups& groups);
 
 struct Refusal {
-  // Between two times that the same pod is woken.
+  // The pauses between two wake-ups of one pod.
   static constexpr Backoff kPauses{Duration(2'000), Duration(120'000)};
 
   kube::PodPtr pod;
-  std::shared_ptr<const std::vector<std::string>> nodes;  // that were to choose from, sorted
+  std::shared_ptr<const std::vector<std::string>> nodes;  // nodes of the Filter call, sorted
   RefusalGroups groups{};
   Steady when{};
-  uint64_t change = 0;  // the last one that was known then (Refusals::Changed)
-  Steady rest{};        // until then it is not woken again
+  // The number of the latest change at the refusal (Refusals::Changed).
+  uint64_t change = 0;
+  Steady rest{};  // no wake-up before
   Backoff pauses = kPauses;
 };
 
 class Refusals {
  public:
-  // Whether the pod is refused for other reasons than the last time.
+  // Returns whether the reasons differ from the last refusal's.
   bool Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGroups groups, Steady now);
   void Erase(const std::string& uid) { refused_.erase(uid); }
-  // Null where it is not refused.
+  // Null if the pod is not refused.
   const Refusal* Find(const std::string& uid) const;
   size_t size() const { return refused_.size(); }
 
-  // Something of the node is free that was not, perhaps.
+  // The node may have more room than before.
   void Changed(const std::string& node);
-  // Whether somebody may have to be woken: then ToWake is called a little later, again and again.
+  // Whether ToWake may have work. The owner then calls it at intervals.
   bool pending() const { return !changed_.empty() || !fresh_.empty(); }
-  // Those that a node can have, by `fits`, that changed after they were refused; the longest
-  // refused first. Kube-scheduler has the time between two calls to come by itself. Whoever is
-  // woken rests for a while, and is looked at again then.
+  // Pods that fit a node which changed after their refusal, longest refused first. A change is
+  // considered only at the second call after it, so kube-scheduler has time to retry by itself. A
+  // woken pod pauses before its next wake-up.
   std::vector<kube::PodPtr> ToWake(
       Steady now, const std::function<bool(const kube::Pod& pod, const std::string& node)>& fits);
 
  private:
-  using Changes = std::map<std::string, uint64_t>;  // the number of the last, by node
+  using Changes = std::map<std::string, uint64_t>;  // number of the latest change, by node
 
   std::vector<Refusal*> ByAge();
 
-  std::map<std::string, Refusal> refused_;  // by the pod's UID
+  std::map<std::string, Refusal> refused_;  // by pod UID
   Changes changed_;
-  Changes fresh_;  // since ToWake was last called
+  Changes fresh_;  // since the last ToWake
   uint64_t changes_ = 0;
-  std::shared_ptr<const std::vector<std::string>> nodes_;  // of the last refusal
+  // Of the last refusal; shared by all refusals with the same nodes.
+  std::shared_ptr<const std::vector<std::string>> nodes_;
 };
 
 }  // namespace tessera::scheduler

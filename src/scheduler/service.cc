@@ -21,14 +21,14 @@
 namespace tessera::scheduler {
 namespace {
 
-// Written to a pod that is to be tried again: any change of it has kube-scheduler do that.
+// An annotation whose change makes kube-scheduler retry the pod. Any change of the pod would.
 constexpr char kWoken[] = "tessera.dev/woken";
 constexpr Duration kWakePause{1'000};
 
-// Longer than kube-scheduler waits for the volumes of a pod (bindTimeoutSeconds).
+// Longer than kube-scheduler's wait for a pod's volumes (bindTimeoutSeconds).
 constexpr Duration kHoldLimit = std::chrono::minutes(11);
 constexpr Duration kHoldLook = std::chrono::minutes(1);
-// A pod may take 1.5 MB, and the names of 10,000 nodes 300 kB.
+// A pod may have 1.5 MB, and 10,000 node names 300 kB.
 constexpr size_t kMostOfCall = size_t{16} << 20;
 constexpr size_t kMostOfObjects = size_t{512} << 20;
 constexpr int kPage = 500;
@@ -38,15 +38,17 @@ constexpr double kBindsPerSecond = 1'000;
 constexpr std::string_view kNotReady =
     "the nodes, pods and quotas of the cluster are still being read";
 
-// A bind keeps its connection while it waits for a node's lock: as many as may come at once.
+// A bind holds its connection while it waits for a node lock, so the bound is the number of
+// concurrent binds.
 const http::ListenOptions kExtender{
     .takes = {.posts = true, .body = kMostOfCall, .chunks = true, .requests = 1'000'000},
     .bounds = {.all = 512, .of_loopback = 512, .received = size_t{64} << 20}};
 
-// Whether a list that began after the takeover was read: what the former leader bound is in it.
+// Whether a list that began after the takeover has been read. Only such a list has all bindings of
+// the former leader.
 struct Freshness {
   bool fresh = true;
-  bool again = false;  // the list that is being read began before
+  bool again = false;  // the current list began before the takeover
 
   template <class T>
   void Demand(kube::Informer<T>& informer) {
@@ -75,7 +77,7 @@ kube::ClusterNodeFields NodeFieldsOf(const Cluster& cluster, const kube::Texts& 
   return fields;
 }
 
-// Names of thousands of nodes: without a space between them.
+// Without spaces, since an answer may have thousands of names.
 http::Response Compact(const json::Value& value) {
   return {.body = json::Write(value)};
 }
@@ -112,7 +114,7 @@ struct Service::Impl {
               .form = kube::PodForm(cluster.PodFields()),
               .read = [fields = cluster.PodFields()](
                           const json::Value& object) { return kube::ReadPod(object, fields); },
-              // What it has is the cluster's to know.
+              // The cluster keeps a bound pod's allocation, so the informer need not.
               .brief = [](const kube::Pod& pod) { return !pod.node.empty(); },
               .most = kMostOfObjects},
              {.added = [this](const auto& pod) { PutPod(pod); },
@@ -143,6 +145,8 @@ struct Service::Impl {
         events(loop, client, options.host, [](std::string_view) {}),
         locks(loop, clock, client, options.locks, [this] { return MayPlace(); }),
         binder(clock, client, cluster, locks, [this] { return MayPlace(); }),
+        // The former leader may have bound pods that the watches have not reported yet. Placing
+        // without them would allocate the same room twice, so a new leader waits for fresh lists.
         leadership(loop, clock, client, options.lease,
                    [this] {
                      fresh_nodes.Demand(nodes);
@@ -216,7 +220,7 @@ struct Service::Impl {
     return [this](std::string_view name) { return cluster.quotas().Reads(name); };
   }
   bool Ready() const { return nodes.Synced() && pods.Synced() && quotas.Synced(); }
-  // Whether pods can be placed: kUnavailable, with why not.
+  // Whether pods can be placed now; otherwise kUnavailable, with the reason.
   Status MayPlace() const {
     TRY(leadership.Leads());
     if (Ready() && fresh_nodes.fresh && fresh_pods.fresh) return {};
@@ -242,7 +246,7 @@ struct Service::Impl {
     return http::Failure({Reason::kNotFound, "there is no " + request.path});
   }
 
-  // Whoever asks while a page is made gets that one.
+  // Requests that arrive while a page is being made get that page.
   void Scrape(http::Respond respond) {
     scrapers.push_back(std::move(respond));
     if (scrape) return;
@@ -330,7 +334,7 @@ struct Service::Impl {
 
   os::Loop& loop;
   const Clock& clock;
-  const kube::Texts labels;  // that a node has whose devices count
+  const kube::Texts labels;  // labels of nodes with devices that count
   Cluster cluster;
   kube::Client client;
   kube::Informer<kube::ClusterNode> nodes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extender at work: it follows nodes and pods, answers kube-scheduler's calls from what it
-// knows, and binds. One thread: its loop's.
+// The scheduler's service: it watches nodes and pods, answers kube-scheduler's calls, and binds
+// pods. One thread: the loop's.
 #pragma once
 
 #include <memory>
@@ -22,30 +22,30 @@ namespace tessera::scheduler {
 
 struct ServiceOptions {
   kube::Access access{};
-  // Of this machine alone: whoever reaches it binds pods.
+  // Loopback only: any client of this address can bind pods.
   std::string extender_address = "127.0.0.1:9444";
   std::string status_address = "127.0.0.1:9395";
-  // Whose devices are placed; the one whose nodes may have an agent of ours comes first. What they
-  // refer to outlives the service, as what the webhook's rules refer to.
+  // The vendors that are placed. The vendor that may have an agent of ours comes first. Objects
+  // that vendors and webhook rules refer to outlive the service.
   std::vector<hami::ServedVendor> vendors = {hami::ServedVendor()};
   Policies policies{};
-  std::vector<std::string> node_labels{};  // "KEY=VALUE": devices of nodes without all do not count
+  std::vector<std::string> node_labels{};  // "KEY=VALUE"; a node without all of them has no devices
   NodeLockLimits locks{};
   WebhookOptions webhook{};
-  LeaseName lease{};   // of the kube-scheduler that asks
-  std::string host{};  // what events name as their source
+  LeaseName lease{};   // of the kube-scheduler in this pod
+  std::string host{};  // source of events
 };
 
 class Service {
  public:
-  // An error where an address cannot be listened on. The clock and the loop outlive it.
+  // Fails if an address cannot be listened on. The clock and the loop outlive the service.
   static Result<std::unique_ptr<Service>> Start(os::Loop& loop, const Clock& clock,
                                                 const ServiceOptions& options);
   ~Service();
 
   int extender_port() const;
   int status_port() const;
-  int webhook_port() const;  // 0: nothing is served yet
+  int webhook_port() const;  // 0: not listening yet
 
  private:
   struct Impl;

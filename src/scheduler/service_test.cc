@@ -21,7 +21,7 @@ namespace {
 
 constexpr Duration kPatience{30'000};
 
-// An API server of the test's own, with one node of one GPU and one pod that waits.
+// A fake API server with one node of one GPU and one waiting pod.
 class ServiceTest : public ::testing::Test {
  protected:
   ServiceTest() { std::signal(SIGPIPE, SIG_IGN); }
@@ -37,7 +37,7 @@ class ServiceTest : public ::testing::Test {
     ASSERT_TRUE(service) << service.error().Text();
     service_ = *std::move(service);
   }
-  // The answer, or why it is none.
+  // The answer, or the error.
   std::string Call(int port, const http::Request& request) {
     auto answer = std::async(std::launch::async, [port, request] {
       return http::CallTcp(fmt::format("127.0.0.1:{}", port), request, kPatience);

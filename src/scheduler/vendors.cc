@@ -26,7 +26,7 @@ namespace {
 using hami::ServedVendor;
 using hami::Vendor;
 
-// What its user may write on a pod.
+// The annotations that a user may set on a pod.
 std::vector<std::string_view> UserKeysOf(const Vendor& vendor) {
   return {vendor.use_type,  vendor.no_use_type, vendor.use_id,
           vendor.no_use_id, vendor.use_mode,    vendor.numa_bind};
@@ -39,7 +39,7 @@ kube::Which OneOf(std::set<std::string, std::less<>> names) {
 }
 
 kube::PodFields PodFieldsOf(const std::vector<ServedVendor>& served) {
-  // What keys begin with.
+  // Prefixes of annotation keys.
   std::set<std::string, std::less<>> keys{std::string(hami::kNodeChoices)};
   std::set<std::string, std::less<>> resources;
   for (const ServedVendor& one : served) {
@@ -69,7 +69,7 @@ kube::ClusterNodeFields NodeFieldsOf(const std::vector<ServedVendor>& served) {
   return {.annotation = OneOf(std::move(keys)), .resource = OneOf(std::move(counts))};
 }
 
-// How many devices or shares the vendor's plugin offers.
+// The number of devices or shares that the vendor's plugin offers.
 int64_t OfferedOn(const kube::ClusterNode& node, const ServedVendor& served) {
   const auto count = node.allocatable.find(served.rules.count_name);
   return count == node.allocatable.end() ? 0 : WholeQuantity(count->second).value_or(0);
@@ -123,8 +123,8 @@ Result<std::vector<CandidateDevice>> Vendors::DevicesOf(const kube::ClusterNode&
   for (size_t kind = 0; kind < served_.size(); ++kind) {
     auto of_kind = TRY(hami::NodeDevicesOf(node.annotations, *served_[kind].vendor));
     if (of_kind.empty()) continue;
-    const bool lost =
-        !served_[kind].vendor->has_agent && OfferedOn(node, served_[kind]) <= 0;  // its plugin
+    const bool lost = !served_[kind].vendor->has_agent &&
+                      OfferedOn(node, served_[kind]) <= 0;  // its plugin is gone
     for (CandidateDevice& device : of_kind) {
       device.kind = static_cast<uint8_t>(kind);
       if (lost) device.healthy = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the vendors whose devices are placed make of nodes and pods: what a node has registered,
-// what a pod asks for, and what a bound one has. A vendor's number is its place here; devices and
-// demands carry it (CandidateDevice::kind). Pure; one thread.
+// Reads nodes and pods for all placed vendors: a node's registered devices, a pod's request, a
+// bound pod's allocation. A vendor's kind is its index here, and devices and demands carry it
+// (CandidateDevice::kind). Pure. One thread.
 #pragma once
 
 #include <cstdint>
@@ -26,38 +26,38 @@ struct Policies {
   ScoreWeights weights{};
 };
 
-// What a bound pod has.
+// A bound pod's allocation.
 struct TakenDevices {
   UsageByDevice usage{};
-  uint8_t kind = 0;  // of several the first
+  uint8_t kind = 0;  // the first, if there are several
 };
 
 class Vendors {
  public:
-  // What they refer to outlives it. The one with an agent, if any, comes first, before no more than
-  // VendorTable::kMost others.
+  // Objects that vendors refer to outlive this. The vendor with an agent, if any, comes first; at
+  // most VendorTable::kMost others follow.
   explicit Vendors(std::vector<hami::ServedVendor> served);
 
-  // What of pods and nodes is read.
+  // The parts of pods and nodes that are read.
   const kube::PodFields& pod_fields() const { return pod_fields_; }
   const kube::ClusterNodeFields& node_fields() const { return node_fields_; }
 
   const hami::ServedVendor& at(uint8_t kind) const { return served_[kind]; }
-  // The one whose nodes may have an agent of ours; null: none is served.
+  // The vendor that may have an agent of ours, or null.
   const hami::ServedVendor* with_agent() const;
   bool HasAgent(uint8_t kind) const { return served_[kind].vendor->has_agent; }
 
-  // Those of a kind stand together, in the order of kinds. kInvalid where one cannot be read.
+  // Grouped by kind, in the order of kinds. kInvalid if a registration cannot be read.
   Result<std::vector<CandidateDevice>> DevicesOf(const kube::ClusterNode& node) const;
-  // Devices that kubelet hands out as wholes, of the kind with_agent (whole_devices.h).
+  // Devices that kubelet allocates whole, of the kind with_agent (whole_devices.h).
   int64_t WholeDevicesOn(const kube::ClusterNode& node) const;
 
-  // Without containers where it asks for nothing of ours. `policies` hold where it says nothing
-  // else. kBadSize where it cannot be read what it asks for, or it asks for devices of two vendors.
+  // Empty if the pod requests none of our resources. `policies` apply where the pod sets none.
+  // kBadSize if the request is unreadable or for devices of two vendors.
   Result<DeviceDemand> DemandOf(const kube::Pod& pod, const Policies& policies) const;
 
-  // By what was allocated to it, whatever its node has registered since. Nothing where nobody has
-  // chosen devices for it.
+  // Read from the pod's annotations, independent of the node's current registration. Empty if no
+  // devices were chosen for the pod.
   std::optional<Result<TakenDevices>> TakenBy(const kube::Pod& pod) const;
 
  private:

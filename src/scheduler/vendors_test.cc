@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is peculiar to a vendor's devices.
+// The peculiarities of each vendor's devices.
 #include "scheduler/vendors.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 class VendorsTest : public VendorClusterTest {
  protected:
-  // A node with so many devices of a kind, with ids from "d0" on.
+  // A node's plugin with this number of like devices, with ids from "d0" on.
   static FakePlugin PluginOf(const std::string& resource, const std::string& register_key,
                              const std::string& word, size_t devices,
                              const hami::RegisteredDevice& like) {
@@ -258,7 +258,7 @@ TEST_F(VendorsTest, AscendsModeIsThatOfThePod) {
   EXPECT_EQ(WhyNot(AscendPod("q", "Ascend910B3", 1, "1000")),
             "too few devices are divided in the way that the pod wants");
   EXPECT_EQ(Run(pod, plugin), Given{"d0 1000 0"});
-  // A pod that says neither could have a share without a limit there.
+  // A pod without either would get a share without a limit.
   pod.annotations["huawei.com/vnpu-mode"] = "hami-core,template";
   pod.uid = "another";
   EXPECT_EQ(WhyNot(pod), "too few devices are divided in the way that the pod wants");
@@ -272,7 +272,7 @@ TEST_F(VendorsTest, AscendsModeIsThatOfThePod) {
 TEST_F(VendorsTest, SeveralAscendsAreOfOneBoardWhereItHasRoom) {
   FakePlugin plugin = Ascend("Ascend910B2", 8);
   cluster_.PutNode(plugin.Node());
-  // The board of the highest indices goes first, and one of it is taken.
+  // The board with the highest indices comes first, and one of its devices is used.
   EXPECT_EQ(Run(AscendPod("p", "Ascend910B2", 1, "8192"), plugin), Given{"d7 8192 0"});
   EXPECT_EQ(Run(AscendPod("q", "Ascend910B2", 4), plugin),
             Given{"d3 65536 0, d2 65536 0, d1 65536 0, d0 65536 0"});

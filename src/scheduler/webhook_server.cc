@@ -16,17 +16,16 @@ namespace {
 // A pod may take 1.5 MB, and a review has it twice.
 constexpr size_t kMostOfReview = size_t{16} << 20;
 
-// Of two, one may have a large pod while the other has the small ones.
+// With two, one large pod does not hold up the small ones.
 constexpr int kWorkers = 2;
 
-// An API server asks about as many pods at once as it takes writes
-// (--max-mutating-requests-inflight is 200), each on a connection of its own.
+// An API server has one connection per concurrent write (--max-mutating-requests-inflight is 200).
 constexpr size_t kMostOfApiServer = 256;
 
 constexpr char kMutating[] = "/webhook";
 constexpr char kValidating[] = "/validate";
 
-// The first with ValidatingAdmissionPolicy (deploy/hami/policy.yaml).
+// The first version with ValidatingAdmissionPolicy (deploy/hami/policy.yaml).
 constexpr kube::Version kWithPolicies{1, 30};
 
 http::Response ResponseTo(std::string_view body, const webhook::Rules& rules,
@@ -66,7 +65,7 @@ void WebhookServer::Look() {
   keeper_ ? Serve(wanted_) : ReadFiles();
 }
 
-// Whoever renews them replaces the files, at any time.
+// Another program renews the files at any time, so they are read at intervals.
 void WebhookServer::ReadFiles() {
   again_.RingWithin(options_.look);
   auto certificate = os::ReadFile(options_.certificate_file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The admission webhook at work: a port of its own, over TLS, on which the API server asks about
-// new pods. Its certificate is made and kept here, or given in files; both are taken up without a
-// restart. One thread: its loop's, which a large pod does not hold up: pods are read and patched by
-// workers. All that is given outlives it.
+// The admission webhook's server: a TLS port on which the API server asks about new pods. Its
+// certificate is made and kept here, or read from files. Both are renewed without a restart.
+// One thread: the loop's. Workers read and patch pods, so a large pod does not block the loop.
+// Every constructor argument outlives it.
 #pragma once
 
 #include <cstdint>
@@ -28,27 +28,27 @@
 namespace tessera::scheduler {
 
 struct WebhookOptions {
-  std::string address{};  // empty: there is none
+  std::string address{};  // empty: no webhook
   webhook::Rules rules{};
-  // The rules' guard is on where the API server is older than its policies (1.30), and until that
-  // is known; else as the rules say.
+  // If set, the guard is on until the API server is known to have policies (1.30). Otherwise the
+  // rules decide.
   bool guards_by_version = false;
-  // The certificate with its chain, and its key. Empty: they are made, and kept in a Secret.
+  // The certificate chain and its key. Empty: made here and kept in a Secret.
   std::string certificate_file{};
   std::string key_file{};
   webhook::KeptCertificates kept{};
-  // How often files are read, and a port that others have is tried again.
+  // How often files are read, and a busy port is retried.
   Duration look = std::chrono::seconds(30);
 };
 
 class WebhookServer {
  public:
-  // Asked for with each pod, and never null.
+  // Called for each pod. Never null.
   using Facts = std::function<std::shared_ptr<const webhook::ClusterFacts>()>;
   WebhookServer(os::Loop& loop, const Clock& clock, kube::Client& client, WebhookOptions options,
                 Facts facts);
 
-  // 0: nothing is served yet.
+  // 0 while not listening.
   int port() const { return server_ == nullptr ? 0 : server_->port(); }
 
  private:
@@ -66,17 +66,17 @@ class WebhookServer {
   kube::Client& client_;
   const WebhookOptions options_;
   const Facts facts_;
-  std::shared_ptr<const webhook::Rules> rules_;  // workers' as well
+  std::shared_ptr<const webhook::Rules> rules_;  // shared with workers
   Backoff version_pauses_{Duration(1'000), Duration(60'000)};
   std::optional<webhook::Keeper> keeper_;
   std::unique_ptr<http::Server> server_;
-  http::Identity wanted_;  // the newest
+  http::Identity wanted_;  // newest identity
   http::Identity served_;
-  std::string refusal_;  // why nothing new is served, as the log last said
+  std::string refusal_;  // last logged reason why it is not served
   os::Alarm again_;
   os::Alarm version_again_;
-  uint64_t questions_ = 0;                    // so far
-  std::map<uint64_t, http::Respond> asking_;  // those that workers have
+  uint64_t questions_ = 0;                    // count so far
+  std::map<uint64_t, http::Respond> asking_;  // requests in the workers' hands
   os::Workers workers_;
   os::Mailbox<WebhookServer> mailbox_{loop_, *this};
 };

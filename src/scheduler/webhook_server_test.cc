@@ -50,7 +50,7 @@ class WebhookServerTest : public kube::ClusterTest {
       peer.Send(fake::Answer(201, "{}"));
     };
   }
-  // "STATUS BODY" or the error, for whoever trusts that authority.
+  // "STATUS BODY" or the error, for a client that trusts this authority.
   std::string Ask(const std::string& path, const std::string& body) {
     http::Remote remote(
         loop_, {.host = "127.0.0.1", .port = server_->port(), .ca = authority_.certificate});
@@ -88,7 +88,7 @@ class WebhookServerTest : public kube::ClusterTest {
   WebhookOptions options_;
   std::shared_ptr<const webhook::ClusterFacts> facts_ =
       std::make_shared<webhook::ClusterFacts>(webhook::ClusterFacts{.fitting_unplaced = {"n1"}});
-  int judged_ = 0;  // reviews that have come
+  int judged_ = 0;  // received reviews
   std::unique_ptr<WebhookServer> server_;
 };
 
@@ -164,7 +164,7 @@ TEST_F(WebhookServerTest, WhereTheApiServerHasPoliciesTheyDoThat) {
   fake::Peer* waiting = nullptr;
   handler_ = [&](const fake::Asked&, fake::Peer& peer) { waiting = &peer; };
   Start();
-  // Until its version is known it may be old.
+  // Until its version is known, the API server may be old.
   ASSERT_TRUE(RunUntil([&] { return waiting != nullptr; }));
   EXPECT_NE(Ask("/validate", ForgedReview()).find(R"("allowed":false)"), std::string::npos);
 
@@ -232,7 +232,8 @@ TEST_F(WebhookServerTest, AnApiServerThatAsksAboutManyPodsAtOnceIsAnsweredAboutE
   EXPECT_EQ(answers, (std::map<std::string, size_t>{{"200", kPods}}));
 }
 
-// Nor what else the thread of the loop has to do: it takes seconds here.
+// A large pod takes seconds to review here. It must delay neither other reviews nor other work of
+// the loop's thread.
 TEST_F(WebhookServerTest, ALargePodHoldsUpNoOtherReview) {
   WriteFiles(authority_);
   Start();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes whose plugin hands out whole devices and tells nobody which: NVIDIA's, or an agent that
-// serves the same. Kubelet and kube-scheduler count them, and kubelet chooses. Pure; any thread.
+// Nodes with a plugin that grants whole devices and publishes no ids: NVIDIA's, or an agent in its
+// place. Kube-scheduler and kubelet count the devices, and kubelet chooses them. Pure. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace tessera::scheduler {
 
-// How many such devices kubelet offers; 0 where the node has a plugin that registers devices, or
-// had one: its resource counts shares.
+// The number of such devices that kubelet offers. 0 if the node has or had a plugin that registers
+// devices, since its resource counts shares.
 int64_t WholeDevicesOf(const kube::ClusterNode& node, const hami::Vendor& vendor,
                        const RequestRules& rules);
 
-// Whether a pod can have any of them: all of each device, whichever it is.
+// Whether any devices suit the pod: it requests all of each device and restricts none.
 bool AsksForAnyWhole(const DeviceDemand& demand);
 
 }  // namespace tessera::scheduler

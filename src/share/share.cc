@@ -17,15 +17,15 @@ constexpr std::string_view kSeparator = "::";
 constexpr std::string_view kEscapedColon = "%3A";
 constexpr std::string_view kEscapedPercent = "%25";
 constexpr std::string_view kEscapedDash = "%2D";
-// Of a replica's number behind a dash: kubelet's list has room for fewer than 100,000 ids with a
-// UUID.
+// The longest replica number after a dash: kubelet's list has room for fewer than 100,000 ids with
+// a UUID.
 constexpr size_t kMostDigits = 5;
 
 bool IsHexDigit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// Whether the text begins with a UUID: "8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42".
+// True if the text begins with a UUID: "8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42".
 bool BeginsWithUuid(std::string_view text) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   if (text.size() < kForm.size()) return false;
@@ -40,7 +40,7 @@ bool HasUuid(std::string_view text) {
   return false;
 }
 
-// Where the dash before a replica's number is; npos where there is none.
+// The position of the dash before a replica's number; npos: none.
 size_t ReplicaDash(std::string_view id) {
   const size_t dash = id.rfind('-');
   if (dash == std::string_view::npos) return dash;
@@ -50,8 +50,8 @@ size_t ReplicaDash(std::string_view id) {
   return number && HasUuid(id.substr(0, dash)) ? dash : std::string_view::npos;
 }
 
-// A device's id as it stands in its shares' ids: without "::", no replica's by its end, and
-// different for different ids.
+// A device's id as its shares' ids contain it. The result has no "::" and does not end like a
+// replica. Different ids give different results.
 std::string Escaped(std::string_view id) {
   const size_t dash = ReplicaDash(id);
   if (id.find(kSeparator) == std::string_view::npos && id.find('%') == std::string_view::npos &&
@@ -95,7 +95,7 @@ std::optional<Error> TroubleOf(const Device& device, const Trouble& trouble) {
   return trouble(device);
 }
 
-// What stands between a device's id and the number of its replica.
+// The separator of this device's replicas.
 std::string_view SeparatorOf(const Policy& policy, std::string_view escaped) {
   const bool dashed = policy.separator == Separator::kDash && HasUuid(escaped);
   return dashed ? "-" : kSeparator;
@@ -116,7 +116,7 @@ void AddShares(const Device& device, uint32_t position, const Plan& plan,
     shares.push_back({id, position});
     return;
   }
-  // There may be thousands, which a start waits for: to format each takes four times as long.
+  // There may be thousands of ids at a start, and fmt::format takes four times as long for each.
   const std::string stem = fmt::format("{}{}", id, SeparatorOf(plan.policy, id));
   for (int n = 0; n < ReplicasOf(plan.policy); ++n) {
     std::array<char, 16> digits{};
@@ -129,14 +129,14 @@ void AddShares(const Device& device, uint32_t position, const Plan& plan,
   }
 }
 
-// Where a device's id ends in its share's; npos where the share is the whole device.
+// The end of the device's id in a share's id; npos: the share is a whole device.
 size_t EndOfDevice(std::string_view share_id) {
   const size_t colons = share_id.rfind(kSeparator);
   return colons == std::string_view::npos ? ReplicaDash(share_id) : colons;
 }
 
-// Whether the policy makes this share of the share's device. Asked of all that are held, with every
-// change of health: nothing is copied.
+// True if the policy makes this share of its device. Runs for every held share at every change of
+// health, so it copies no text.
 bool Makes(const Policy& policy, std::string_view share_id) {
   const bool dashed = share_id.rfind(kSeparator) == std::string_view::npos;
   const size_t end = EndOfDevice(share_id);
@@ -153,7 +153,7 @@ bool Makes(const Policy& policy, std::string_view share_id) {
   return plain && read.ptr == digits.data() + digits.size() && n >= 0 && n < ReplicasOf(policy);
 }
 
-// Whether the same plan divides devices of the same names.
+// True if both offers have the same plan and the same device ids, hence the same shares.
 bool SameShares(const Offer& a, const Offer& b) {
   if (a.plan != b.plan || a.devices.size() != b.devices.size()) return false;
   for (size_t i = 0; i < a.devices.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares: a resource's policy divides devices into the units that kubelet counts. Pure; plain data;
-// any thread.
+// Shares, the units that kubelet counts: a resource's policy divides devices into them. Pure; plain
+// data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,26 @@
 
 namespace tessera {
 
-// Replicas are used in turn, by whoever comes; MPS runs what several programs want at once and
-// holds each to a size; a library within the containers holds virtual GPUs to theirs. All divide
-// alike.
+// How containers share a device. Replicas have no limits: the driver gives containers time slices.
+// With MPS their programs run at the same time, each within a size. A library in the containers
+// limits virtual GPUs. All three make ids in the same way.
 enum class Division : uint8_t { kWhole, kReplicas, kMps, kVgpu };
 std::string_view DivisionName(Division division);  // "whole", "replicas", "mps", "vgpu"
 
-// What parts a replica's number from its device in an id.
+// The text between a device's id and a replica's number.
 enum class Separator : uint8_t { kColons, kDash };
 std::string_view SeparatorName(Separator separator);  // "colons", "dash"
 
-// The number alone is bounded by its type: how many replicas there can be is a matter of their list
-// (kubelet/list.h), whose bytes depend on the ids and the number of the devices.
+// Only the type limits this number. The practical limit is the size of the list (kubelet/list.h),
+// which depends on the ids and the number of devices.
 inline constexpr int kMostReplicas = std::numeric_limits<int>::max();
 
 // How a resource divides its devices.
 struct Policy {
   Division division = Division::kWhole;
-  int replicas = 1;  // ids a device, unless kWhole; from 2 but of kVgpu
+  int replicas = 1;  // ids per device, unless kWhole; at least 2, or 1 for kVgpu
   Separator separator = Separator::kColons;
-  bool tells_numa = true;  // with the ids: which NUMA nodes their devices are near to
+  bool tells_numa = true;  // the list gives each device's NUMA nodes
   bool operator==(const Policy&) const = default;
 };
 std::string PolicyText(
@@ -52,33 +52,33 @@ std::string PolicyText(
 // Share ids by the id of their device.
 using IdsByDevice = std::map<std::string, std::set<std::string, NaturalLess>>;
 
-// How the devices of a resource are divided at one time: by the policy, but for those of which a
-// share is held that the policy does not make. These have the shares that are held, and no others,
-// so that nobody gets a part of what somebody has whole, nor the whole of what somebody has a part
-// of.
+// How the devices of a resource are divided at one time. The policy divides them, except devices
+// with a held share that the policy does not make. These keep their held shares and get no others.
+// So a whole device and its parts are never granted at once.
 struct Plan {
   Policy policy = {};
   IdsByDevice kept = {};
   bool operator==(const Plan&) const = default;
 };
 
-// The plan that goes as far toward the policy as those who hold these shares allow.
+// The plan for the policy, as far as these held shares allow.
 Plan PlanFor(const Policy& policy, std::span<const std::string_view> held);
 
-// One unit kubelet counts: a whole device or one of its replicas. Its id is made from the device's
-// id alone, so it stays the same whatever other devices come and go, and leads back to the device
-// whatever policy made it. "::" stands in a share's id only before the replica's number: within a
-// device's id the second colon is written "%3A", and "%" is written "%25", so that two devices
-// never share an id. A dash stands in many ids of devices, so it parts a replica's number, of five
-// digits at most, only from an id with a UUID; one that ends in such a number by itself has its
-// last dash written "%2D".
+// One unit that kubelet counts: a whole device or one of its replicas. Its id depends on the
+// device's id alone. So it does not change with other devices, and leads back to its device under
+// every policy.
+//
+// Two devices never have the same share id. In a share's id, "::" stands only before the replica's
+// number: in a device's id the second colon becomes "%3A", and "%" becomes "%25". Many devices' ids
+// contain dashes. So a dash separates a replica's number, of at most five digits, only after an id
+// with a UUID. If such an id itself ends in a dash and a number, that dash becomes "%2D".
 struct Share {
   std::string id;       // whole: the device's id; replica n of it: "<id>::<n>" or "<id>-<n>"
   uint32_t device = 0;  // index into Offer::devices
   bool operator==(const Share&) const = default;
 };
 
-// Shares in a row that never change, and where each id is among them. A copy is a reference.
+// An immutable list of shares with an index by id. A copy shares the list.
 class ShareList {
  public:
   ShareList() : ShareList(std::vector<Share>()) {}
@@ -88,44 +88,44 @@ class ShareList {
   const Share& operator[](size_t i) const { return body_->shares[i]; }
   auto begin() const { return body_->shares.begin(); }
   auto end() const { return body_->shares.end(); }
-  // Nothing when the id is none of them.
+  // Nothing if no share has the id.
   std::optional<uint32_t> PositionOf(std::string_view id) const;
   const Share* Find(std::string_view id) const;
-  // Whether one is a copy of the other.
+  // True if one is a copy of the other.
   bool IsCopyOf(const ShareList& other) const { return body_ == other.body_; }
   bool operator==(const ShareList& other) const { return body_->shares == other.body_->shares; }
 
  private:
   struct Body {
     std::vector<Share> shares;
-    std::vector<uint32_t> slots;  // a hash table of positions: a power of two, at most half taken
+    std::vector<uint32_t> slots;  // hash table of positions; a power of two, at most half full
   };
   std::shared_ptr<const Body> body_;
 };
 
-// All shares of one resource at one generation. Immutable once made; shared between threads as
+// All shares of one resource at one generation. Immutable once made. Threads share it as
 // std::shared_ptr<const Offer>.
 struct Offer {
   std::string resource;
-  Plan plan;           // what the shares were made by
+  Plan plan;           // the plan of these shares
   DeviceList devices;  // in natural order of their ids
   ShareList shares;    // device by device, replicas ascending; ids unique
-  // For each device that is not healthy, why, for whoever is refused it: the message completes
-  // "device 7 is unhealthy: ...".
+  // Why a device is not healthy. A refused pod reads it: the message completes "device 7 is
+  // unhealthy: ...".
   std::unordered_map<uint32_t, Error> troubles;  // by device index
-  bool limited = false;  // some devices have room for less than all of their shares (withhold.h)
-  std::unordered_set<std::string> withheld;  // ids for which their devices have no room now
+  bool limited = false;  // some devices lack room for all of their shares (withhold.h)
+  std::unordered_set<std::string> withheld;  // ids without room on their device now
 
-  // Health is a device's, and that of all its shares but for those that are withheld.
+  // A share has the health of its device, unless it is withheld.
   bool IsHealthy(uint32_t device) const { return troubles.empty() || !troubles.contains(device); }
   bool IsHealthy(const Share& share) const { return IsHealthy(share.device) && !IsWithheld(share); }
   bool IsWithheld(const Share& share) const {
     return !withheld.empty() && withheld.contains(share.id);
   }
   size_t HealthyShares() const;
-  // Nothing when none has the id.
+  // Nothing if no device has the id.
   std::optional<uint32_t> PositionOf(std::string_view device) const;
-  // Whether the device has only shares that are held, as the plan says.
+  // True if the plan keeps the device's held shares and no others.
   bool IsKept(uint32_t device) const {
     return !plan.kept.empty() && plan.kept.contains(devices[device].key.id);
   }
@@ -134,25 +134,25 @@ struct Offer {
 
 using OfferPtr = std::shared_ptr<const Offer>;
 
-// Why a device is not offered as healthy; nothing when it is. Its message completes "device 7 is
+// Why a device is not offered as healthy; nothing: it is. The message completes "device 7 is
 // unhealthy: ...".
 using Trouble = std::function<std::optional<Error>(const Device&)>;
 
-// Divides the devices of `source` by `plan`. `former`, if any, is the offer before: what has not
-// changed since is taken from it. Devices that are not healthy are in the offer as
-// Unhealthy: a device that may be in use never disappears. A device with a defect or one that
-// vanished is unhealthy whatever `trouble` says.
+// Divides the devices of `source` by `plan`. `former`: the previous offer or null; unchanged shares
+// are reused. Devices that are not healthy stay in the offer as Unhealthy, because a container may
+// use them. A device with a defect, or one that vanished, is unhealthy even if `trouble` has no
+// error.
 Offer Divide(std::string_view resource, const Plan& plan, const Inventory& inventory,
              std::string_view source, const Trouble& trouble, const Offer* former = nullptr);
 
-// The offer without the shares that `next` does not have, or withholds and the offer does not;
-// nothing when there are none.
+// The offer without the shares that `next` lacks or newly withholds. Nothing if there is no such
+// share.
 std::optional<Offer> WithoutOthers(const Offer& offer, const Offer& next);
 
-// The device a share id belongs to: "7::2" -> "7", "7" -> "7", "GPU-<uuid>-2" -> "GPU-<uuid>". For
-// ids kubelet still remembers from a former policy as well, so it needs no offer.
+// The device of a share id: "7::2" -> "7", "7" -> "7", "GPU-<uuid>-2" -> "GPU-<uuid>". Needs no
+// offer, because kubelet may remember ids of a former policy.
 std::string DeviceOfShare(std::string_view share_id);
-// Which replica of its device it is: "7::2" -> 2; nothing for a whole device.
+// The replica's number: "7::2" -> 2; nothing for a whole device.
 std::optional<int> ReplicaOfShare(std::string_view share_id);
 
 }  // namespace tessera

@@ -156,7 +156,7 @@ TEST(Offer, TakesNothingFromAnOfferOfOtherIds) {
 
 const Policy kFour{Division::kReplicas, 4};
 
-// Of devices 0 and 1, of which these shares are held.
+// The ids of devices 0 and 1 while these shares are held.
 Ids DividedWhileHeld(const Policy& policy, const std::vector<std::string_view>& held) {
   return IdsOf(Divide(kNpu, PlanFor(policy, held), InventoryOf({"0", "1"}), kNpu, NoTrouble));
 }
@@ -330,7 +330,7 @@ TEST(ShareIds, AreUniqueAndLeadBackForAnyDeviceIds) {
                                Policy{Division::kReplicas, 3, Separator::kDash}}) {
     const Offer offer = Divide(kNpu, {policy}, inventory, kNpu, NoTrouble);
     for (const Share& share : offer.shares) {
-      // Those without a UUID have the same ids under both separators.
+      // Devices without a UUID have the same ids under both separators.
       const bool again =
           policy.separator == Separator::kDash && share.id.find("::") != Ids::value_type::npos;
       EXPECT_TRUE(ids.insert(share.id).second || again) << share.id;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares for which their devices have no room now, as where somebody else has taken some of their
+// Withholds shares without room on their device, for example because another process has taken its
 // memory. Pure; any thread.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace tessera {
 
-// Withholds the shares that devices have no room for: of each, those that are held stay, and of the
-// others the first as far as there is room beside them. `held`: ids of whatever devices.
+// Withholds the shares that exceed their devices' room. The held shares of a device stay and use up
+// its room first. The other shares then fill the rest, in order. `held` may have ids of any device.
 void Withhold(std::span<const std::string> held, Offer& offer);
 
-// kUnhealthyShare where the share is withheld.
+// kUnhealthyShare if the share is withheld.
 Status CheckRoom(const Offer& offer, const Share& share);
 
 }  // namespace tessera

@@ -13,7 +13,7 @@ constexpr char kCard[] = "fixture.com/card";
 
 using Ids = std::vector<std::string>;
 
-// Of devices 0, with that much room, and 1, with all it needs, divided into four.
+// Devices 0, with this room, and 1, with enough room, each divided into four.
 Offer DividedOffer(std::optional<int> room, const Ids& held = {}) {
   Inventory inventory;
   for (const char* id : {"0", "1"}) {
@@ -30,7 +30,7 @@ Offer DividedOffer(std::optional<int> room, const Ids& held = {}) {
   return offer;
 }
 
-// Of device 0.
+// The offered ids of device 0.
 Ids Offered(const Offer& offer) {
   Ids ids;
   for (const Share& share : offer.shares) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates for servers of ours, and who vouches for them: ECDSA on P-256.
+// Makes and checks certificates for our servers and their CA: ECDSA on P-256.
 #include <cstdint>
 #include <cstring>
 #include <ctime>
@@ -44,7 +44,7 @@ Owned<EVP_PKEY> ReadKey(const TlsText& text) {
   return Owned<EVP_PKEY>(PEM_read_bio_PrivateKey(Reader(text).get(), nullptr, NoPassword, nullptr));
 }
 
-// All but who has signed it.
+// The certificate without issuer and signature.
 Owned<X509> Unsigned(const TlsWish& wish, EVP_PKEY* key) {
   Owned<X509> made(X509_new());
   const bool authority = wish.names == nullptr;
@@ -70,7 +70,7 @@ bool WriteBoth(X509* made, EVP_PKEY* key, TlsPem& certificate, TlsPem& key_text)
          Write(first.get(), certificate) && Write(second.get(), key_text);
 }
 
-// Unix seconds; 0 where it is no time.
+// Unix seconds, or 0 if the time is invalid.
 int64_t SecondsOf(const ASN1_TIME* time) {
   std::tm parts{};
   return ASN1_TIME_to_tm(time, &parts) == 1 ? static_cast<int64_t>(timegm(&parts)) : 0;

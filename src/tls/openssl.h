@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sources of libtessera-tls.so share: OpenSSL's objects with their owners, and its words.
+// Shared by the sources of libtessera-tls.so: owners for OpenSSL's objects, and its error texts.
 // Any thread.
 #pragma once
 
@@ -27,14 +27,14 @@ struct Free {
 template <class T>
 using Owned = std::unique_ptr<T, Free>;
 
-// Before anything else: no file is read, and nothing is torn down at the end while another thread
-// may still use it. The thread's list of errors is empty then.
+// Starts every call. OpenSSL then reads no configuration file, and registers no exit handler that
+// could tear it down under another thread. Clears the thread's error list.
 inline void BeginCall() {
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
   ERR_clear_error();
 }
 
-// The newest entry of OpenSSL's list of errors of this thread, which is empty then.
+// Takes the newest error of this thread and clears the list.
 inline const char* TakeTrouble() {
   const char* words = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
@@ -45,7 +45,7 @@ inline void Say(TlsWords& words, const char* what, const char* trouble) {
   (void)std::snprintf(words.text, sizeof words.text, "%s: %s", what, trouble);
 }
 
-// Without it OpenSSL asks at the terminal for the password of a key that has one.
+// Refuses a password. By default OpenSSL asks at the terminal for that of an encrypted key.
 inline int NoPassword(char*, int, int, void*) {
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libtessera-tls.so: OpenSSL, and libevent's connections over it, for programs that speak TLS with
-// a server or are one. libevent's core is the program's. Of the C++ library there are headers
-// alone, so that none is linked in; where memory runs out, OpenSSL says so.
+// libtessera-tls.so: OpenSSL, and libevent's TLS connections, for programs that are TLS clients or
+// servers. The program supplies libevent's core. Only headers of the C++ library are used, so that
+// it is not linked. Memory errors are OpenSSL's to report.
 #include <event2/bufferevent_ssl.h>
 #include <event2/thread.h>
 
@@ -14,7 +14,8 @@ namespace {
 
 using Certificates = Owned<STACK_OF(X509)>;
 
-// Every certificate in a PEM text, at least one; nullptr, with words that begin with `what`.
+// All certificates in a PEM text, at least one. nullptr on failure, with an error that begins with
+// `what`.
 Certificates ReadCertificates(const TlsText& text, const char* what, TlsWords& words) {
   Certificates found(sk_X509_new_null());
   const Owned<BIO> reader = Reader(text);
@@ -39,12 +40,12 @@ bool UseAuthority(SSL_CTX* context, const TlsText& text, TlsWords& words) {
   for (int i = 0; i < sk_X509_num(authorities.get()); ++i) {
     X509_STORE_add_cert(store, sk_X509_value(authorities.get(), i));
   }
-  // Whoever is named there is trusted, also where another one has signed it.
+  // Any certificate in the list is trusted, even if another CA has signed it.
   X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
   return true;
 }
 
-// Each connection's settings begin as the context's.
+// Each connection inherits the context's settings.
 void UseName(SSL_CTX* context, const TlsSettings& settings) {
   X509_VERIFY_PARAM* wanted = SSL_CTX_get0_param(context);
   if (settings.name_is_address) {
@@ -56,7 +57,7 @@ void UseName(SSL_CTX* context, const TlsSettings& settings) {
   X509_VERIFY_PARAM_set1_host(wanted, settings.name, 0);
 }
 
-// What is said of a certificate and its key, by whose they are.
+// Error texts about a certificate and its key, by their owner.
 struct Sayings {
   const char* certificate_unread;
   const char* certificate;
@@ -89,8 +90,8 @@ bool UsePair(SSL_CTX* context, const TlsSettings& settings, TlsWords& words) {
   return used;
 }
 
-// Nothing is kept of a peer that has gone: it shakes hands anew. Who writes is not asked for the
-// same buffer again.
+// Keeps no session of a closed connection, so a returning peer repeats the handshake. A retried
+// write may pass another buffer.
 void Serve(SSL_CTX* context) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
@@ -106,7 +107,7 @@ SSL_CTX* Make(const TlsSettings& settings, TlsWords& words) {
     return nullptr;
   }
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // an idle connection is a small one
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);  // keeps idle connections small
   if (settings.serves) Serve(context.get());
   if (settings.name != nullptr) {
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
@@ -149,7 +150,8 @@ SSL* Accept(SSL_CTX* context, int socket) {
   return nullptr;
 }
 
-// The list of errors is one of the thread, which has other connections too.
+// OpenSSL's error list belongs to the thread and may have errors of other connections, so it is
+// cleared first.
 template <class Call>
 int Moved(SSL* ssl, const Call& call) {
   ERR_clear_error();
@@ -174,7 +176,7 @@ int Send(SSL* ssl, const TlsText& text) {
   return Moved(ssl, [&](size_t* bytes) { return SSL_write_ex(ssl, text.data, text.size, bytes); });
 }
 
-// The peer's word of it is not waited for.
+// Does not wait for the peer's close_notify.
 void EndSending(SSL* ssl) {
   ERR_clear_error();
   (void)SSL_shutdown(ssl);
@@ -210,8 +212,8 @@ const TlsTable kTable = {.version = TESSERA_VERSION,
 }  // namespace tessera::http
 
 extern "C" {
-// libevent's archive is made for programs and looks for its own here, not in the program. It is
-// read for connections that lock, and ours have one thread.
+// libevent's static archive expects this symbol in the same file, not in the program. Only
+// connections with locks use it; ours have one thread, so it stays empty.
 // NOLINTBEGIN(readability-identifier-naming): libevent's name for it
 extern __attribute__((visibility("hidden"))) evthread_lock_callbacks evthread_lock_fns_;
 evthread_lock_callbacks evthread_lock_fns_{};

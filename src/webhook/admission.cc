@@ -36,7 +36,7 @@ bool IsOurs(const NewPod& pod, const Rules& rules) {
          (rules.takes_default_scheduler && pod.scheduler == kDefaultScheduler);
 }
 
-// Whose devices it asks for; nothing: nobody's.
+// The index of the vendor that the pod requests, or nothing.
 Result<std::optional<size_t>> KindOf(const NewPod& pod, const Rules& rules) {
   std::vector<const kube::Container*> containers;
   for (const NewContainer& container : pod.containers) containers.push_back(&container.asked);
@@ -45,7 +45,7 @@ Result<std::optional<size_t>> KindOf(const NewPod& pod, const Rules& rules) {
   return RulesAskedBy(containers, all);
 }
 
-// As they hold for this pod.
+// The rules for this pod's mode.
 DeviceRules RulesFor(const NewPod& pod, const DeviceRules& rules) {
   DeviceRules own = rules;
   const auto mode = pod.annotations.find(rules.vendor->use_mode);

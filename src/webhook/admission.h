@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a pod may be made, and what is added to it. A pure function of the question, the rules
-// and the cluster: a dry run is answered as any other. Any thread.
+// Decides whether a pod is admitted, and its patch. A pure function of review, rules and cluster
+// facts, so a dry run needs no special case. Any thread.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,11 @@
 
 namespace tessera::webhook {
 
-// Pods that ask for none of our devices, are another scheduler's, or have the label that keeps the
-// webhook out are left as they are. No pod may forge the protocol (ProtocolGuard).
+// Pods that request none of our devices, name another scheduler or carry the opt-out label stay
+// unchanged. No pod may forge the protocol (ProtocolGuard).
 Decision Decide(const Review& review, const Rules& rules, const ClusterFacts& facts);
 
-// The answer to what an API server has POSTed. kInvalid where that is no AdmissionReview.
+// The answer to the body that an API server POSTed. kInvalid if it is no AdmissionReview.
 Result<json::Value> Admit(std::string_view body, const Rules& rules, const ClusterFacts& facts,
                           Stage stage);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reviews as API servers send them, and pods as they make them of the answer. Header-only, for
-// tests.
+// Builds reviews as API servers send them, and applies the answer's patch to the pod. Header-only,
+// for tests.
 #pragma once
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ inline Rules RulesUnderTest() {
           .schedulers = {"hami-scheduler", "tessera-scheduler"}};
 }
 
-// The creation of `pod` in the namespace team, by a user of his own.
+// A review that creates `pod` in the namespace team.
 inline std::string ReviewOf(std::string_view pod,
                             std::string_view user = R"({"username": "ann"})") {
   return fmt::format(
@@ -35,7 +35,7 @@ inline std::string ReviewOf(std::string_view pod,
       user, pod);
 }
 
-// A part of a JSON pointer, as it is meant.
+// The unescaped part of a JSON pointer.
 inline std::string MemberName(std::string_view part) {
   std::string name;
   for (size_t i = 0; i < part.size(); ++i) {
@@ -45,7 +45,7 @@ inline std::string MemberName(std::string_view part) {
   return name;
 }
 
-// One operation of a patch, on what it is for. Whether there is a place of that path.
+// Applies one operation of a patch. False if its path does not exist.
 inline bool Apply(const json::Object& operation, json::Value& whole) {
   const std::string how = json::GetString(operation, "op").value_or("");
   const json::Value* value = operation.if_contains("value");
@@ -72,7 +72,7 @@ inline bool Apply(const json::Object& operation, json::Value& whole) {
   return false;
 }
 
-// Whether all of the patch could be applied to the pod.
+// Applies a whole patch. False if an operation fails.
 inline bool ApplyAll(const json::Array& patch, json::Value& pod) {
   for (const json::Value& operation : patch) {
     if (!Apply(operation.as_object(), pod)) return false;

@@ -12,11 +12,11 @@ namespace {
 
 constexpr Duration kAuthorityLife = std::chrono::hours(24 * 3650);
 constexpr Duration kCertificateLife = std::chrono::hours(24 * 365);
-// Clocks of machines differ: what is made here is good there at once.
+// Machines' clocks differ, so a new certificate is valid from an hour ago.
 constexpr Duration kBefore = std::chrono::hours(1);
 constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
 
-// Empty: it has a third of its life left, at least.
+// Empty if at least a third of its life is left.
 std::string WhyOver(const http::Term& term, Wall now) {
   if (now < term.from) return "is not good yet";
   if (now >= term.until) return "has expired";
@@ -37,7 +37,7 @@ std::string TextIn(const kube::Texts& data, std::string_view key) {
   return found == data.end() ? "" : found->second;
 }
 
-// The first certificate of a text.
+// The first certificate in a PEM text.
 std::string FirstOf(const std::string& text) {
   const size_t end = text.find(kEnd);
   return end == std::string::npos ? "" : text.substr(0, end + kEnd.size()) + "\n";
@@ -47,7 +47,7 @@ http::Identity AuthorityIn(const kube::Texts& data) {
   return {.certificate = TextIn(data, kAuthorities), .key = TextIn(data, kAuthorityKey)};
 }
 
-// API servers tell CAs apart by their names.
+// API servers distinguish CAs by name, so each name is unique.
 Result<http::Identity> NewAuthority(Wall now) {
   return http::MakeAuthority(fmt::format("tessera-webhook-{}", now.time_since_epoch().count()),
                              {.from = now - kBefore, .until = now + kAuthorityLife});

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook's certificates, as a Secret holds them for all replicas: a CA that lives ten years,
-// and a certificate of one year that it vouches for. Both are made anew when two thirds of their
-// life are over. Whether they are to be is a pure function; making them needs the file of TLS. Any
-// thread.
+// The webhook's certificates in the Secret that all replicas share: a CA for ten years, and a
+// certificate for one year that the CA signs. Each is renewed after two thirds of its life. The
+// decision is a pure function; making certificates needs the TLS library. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +16,31 @@
 
 namespace tessera::webhook {
 
-// Keys of the Secret's data. API servers get all of kAuthorities as the webhook's caBundle: behind
-// the CA stands the former one, which vouches for what replicas may serve yet.
+// Keys of the Secret's data. The webhook's caBundle has all of kAuthorities: the CA, then the
+// former CA, because replicas may still serve a certificate of the former.
 inline constexpr char kAuthorities[] = "ca.crt";
 inline constexpr char kAuthorityKey[] = "ca.key";
 inline constexpr char kCertificate[] = "tls.crt";
 inline constexpr char kKey[] = "tls.key";
 
-// What is to be made anew, and why.
+// What to renew, and why.
 struct Renewal {
   enum class Of : uint8_t { kNothing, kLeaf, kAll };
   Of of = Of::kNothing;
   std::string why{};
   bool operator==(const Renewal&) const = default;
 };
-// By what is known of a Secret's data, or why that cannot be read.
+// Decides from the facts of a Secret's data, or from the error that makes it unreadable.
 Renewal RenewalOf(const Result<http::CertificateFacts>& facts, Wall now);
 
-// What a server is given of the data.
+// The identity that a server serves from the data.
 http::Identity IdentityIn(const kube::Texts& data);
 
 struct Renewed {
-  kube::Texts data{};  // of all four keys
+  kube::Texts data{};  // all four keys
   std::string why{};
 };
-// Nothing where the data is good for the names. kInvalid where certificates cannot be made.
+// Nothing if the data is valid for the names. kInvalid if certificates cannot be made.
 Result<std::optional<Renewed>> Renew(const kube::Texts& data, std::span<const std::string> names,
                                      Wall now);
 

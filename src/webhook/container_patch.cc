@@ -23,7 +23,7 @@ std::string PathOf(const NewContainer& container) {
   return fmt::format("/spec/{}/{}", app ? "containers" : "initContainers", container.place);
 }
 
-// 0 where nothing is asked.
+// 0 if the container requests none.
 int64_t Asked(const NewContainer& container, const std::string& resource) {
   const auto found = container.asked.limits.find(resource);
   if (resource.empty() || found == container.asked.limits.end()) return 0;
@@ -34,8 +34,8 @@ bool Says(const NewContainer& container, const std::string& resource) {
   return !resource.empty() && container.asked.limits.contains(resource);
 }
 
-// API servers copy limits to requests where a pod has no request of that resource. One that has
-// requests of others is given this one as well: it need not be read by such a server again.
+// API servers copy a limit to a missing request. If the container has other requests, the patch
+// adds this one itself and does not depend on that.
 void SetAmount(const NewContainer& container, const std::string& resource, int64_t amount,
                json::Array& patch) {
   if (resource.empty()) return;
@@ -48,24 +48,24 @@ void SetAmount(const NewContainer& container, const std::string& resource, int64
   }
 }
 
-// All of its devices' memory is asked for.
+// Whether the container requests all memory of its devices.
 bool IsWhole(const NewContainer& container, const RequestRules& requests) {
   const int64_t percentage = Asked(container, requests.percentage_name);
   return percentage == kWholeMemory ||
          (percentage == 0 && Asked(container, requests.memory_name) == 0);
 }
 
-// 0: none.
+// 0 if the container gets no device.
 int64_t CountOf(const NewContainer& container, const DeviceRules& rules) {
   const int64_t asked = Asked(container, rules.requests.count_name);
   return CountFor(asked == 0 ? rules.default_count : asked, rules.requests);
 }
 
-// Where it names none.
+// The cores of a container that requests none.
 int64_t CoresFor(const NewContainer& container, const DeviceRules& rules, int64_t count) {
   if (rules.requests.several_cores && count > 1) return count * kWholeCores;
   if (!rules.vendor->has_agent) return 0;
-  // Who has all of the memory has all of the time: nobody else is on the device.
+  // A container with all of the memory is alone on the device, so it gets all compute time.
   return IsWhole(container, rules.requests) ? kWholeCores : rules.requests.default_cores;
 }
 
@@ -73,7 +73,7 @@ void AddMemory(const NewContainer& container, const RequestRules& requests, json
   const int32_t factor = std::max(requests.memory_factor, 1);
   const int64_t asked = Asked(container, requests.memory_name);
   if (asked > 0 && !requests.sizes.empty()) {
-    // What it gets stands in the pod, for whoever counts by that.
+    // The spec then shows the granted size, for programs that count requests.
     const auto size = SizeFor(asked * factor, requests);
     if (size && *size % factor == 0 && *size != asked * factor) {
       SetAmount(container, requests.memory_name, *size / factor, patch);
@@ -112,8 +112,8 @@ std::vector<Wish> VariablesFor(const NewContainer& container, const DeviceRules&
   return wishes;
 }
 
-// The first of its name gets the value, and the others go, the last one first: until then each has
-// the place that it had.
+// Sets the first variable of this name and removes the others, last one first, so that earlier
+// indices stay valid.
 void SetOnce(const NewContainer& container, const Wish& wish, std::vector<size_t>& surplus,
              json::Array& patch, json::Array& added) {
   const json::Object entry{{"name", wish.name}, {"value", wish.value}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is added to a container of a new pod, as operations of a JSON patch. Pure; any thread.
+// The JSON patch operations for one container of a new pod. Pure. Any thread.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ std::string PointerPart(std::string_view name);
 json::Value Add(std::string_view path, json::Value value);
 json::Value AddText(std::string_view path, std::string_view text);
 
-// How many devices, and how much of them, it asks for where it does not say it all.
+// Adds the amounts of devices, memory and cores that the container leaves out.
 void AddAmounts(const NewContainer& container, const DeviceRules& rules, json::Array& patch);
-// What the library in it and its runtime are told. A variable that is there with another value gets
-// ours, and is there once.
+// Adds the variables for the limiter and the container runtime. A variable that exists gets our
+// value and is listed once.
 void AddVariables(const NewContainer& container, const DeviceRules& rules, json::Array& patch);
 
 }  // namespace tessera::webhook

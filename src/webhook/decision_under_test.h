@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is decided of a pod in a test. Header-only, for tests.
+// Decisions on pods in tests. Header-only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace tessera::webhook {
 
-// What is decided of a pod, and whether it is so again of what becomes of it.
+// The decision on a pod. Also expects that deciding again on the patched pod changes it no further.
 inline Decision DecisionOn(std::string_view pod, const Rules& rules = RulesUnderTest(),
                            const ClusterFacts& facts = {},
                            std::string_view user = R"({"username": "ann"})") {
@@ -36,7 +36,7 @@ inline std::string PodOf(std::string_view containers, std::string_view more = ""
   return fmt::format(R"({{"metadata": {{"name": "p"}}, "spec": {{{} "containers": [{}]}}}})", more,
                      containers);
 }
-// Of our scheduler, with one container.
+// A pod of our scheduler with one container.
 inline std::string PodWith(std::string_view limits, std::string_view more = "") {
   return PodOf(
       fmt::format(R"({{"name": "c", "resources": {{"limits": {{{}}}}} {}}})", limits, more),

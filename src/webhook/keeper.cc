@@ -53,6 +53,8 @@ void Keeper::TakeSecret(const Result<json::Value>& object) {
   Write(secret);
 }
 
+// Replicas race here after they read the same Secret, or none. The create or the resourceVersion
+// lets one win; the others get a conflict and read again.
 void Keeper::Write(const kube::Secret& secret) {
   const auto written = [this, data = secret.data](const Status& status) {
     if (!status) return Ended(status);
@@ -68,6 +70,8 @@ void Keeper::Write(const kube::Secret& secret) {
                   [written](const Result<json::Value>& answer) { written(StatusOf(answer)); });
 }
 
+// The order is: write the Secret, add the CA to every configuration, then serve. A certificate
+// served earlier would fail every review, because API servers would not trust it.
 void Keeper::Trust(const kube::Texts& data, size_t place) {
   if (place == kept_.configurations.size()) return Use(data);
   const std::string& path = kept_.configurations[place];
@@ -98,7 +102,7 @@ void Keeper::Ended(const Status& status) {
     retries_.Succeeded();
     return again_.RingWithin(look_);
   }
-  // Another replica was faster: that is no failure, and told only where it goes on.
+  // Another replica wrote first. That is no failure, so it is logged only if it repeats.
   const bool raced = status.error().reason == Reason::kApiConflict && !retries_.pause().count();
   if (!raced && status.error().message != refusal_) {
     refusal_ = status.error().message;

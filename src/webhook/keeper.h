@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the webhook's certificates in a Secret, which all replicas share, and its CA in the webhook
-// configurations: made where they are missing, made anew in time, and looked at now and then, for
-// another replica or a person may have changed them. Whichever replica is first writes; the others
-// take up what it wrote. A certificate is served once API servers trust its CA. One thread: its
-// loop's.
+// Keeps the webhook's certificates in a Secret that all replicas share, and its CA in the webhook
+// configurations. It creates and renews them, and checks them at intervals, because another replica
+// or a person may change them. Replicas race to write. The first write wins by its resource
+// version; the others use it. A certificate is served only after the configurations have its CA, so
+// API servers trust it.
+// One thread: the loop's.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ namespace tessera::webhook {
 struct KeptCertificates {
   std::string secret_namespace{};
   std::string secret{};
-  std::vector<std::string> names{};           // of the Service, as API servers call it
+  std::vector<std::string> names{};           // DNS names of the Service
   std::vector<std::string> configurations{};  // paths (kube/paths.h)
 };
 
@@ -33,20 +34,21 @@ class Keeper {
  public:
   static constexpr Backoff kRetries{Duration(1'000), Duration(15'000)};
   static constexpr Duration kLook{300'000};
-  // What is to be served from now on.
+  // Receives each new identity to serve.
   using Serve = std::function<void(const http::Identity& identity)>;
 
-  // The clock and the client outlive it; the loop does not run between their ends.
+  // The clock and the client outlive the keeper. The loop must not run between the ends of keeper
+  // and client.
   Keeper(os::Loop& loop, const Clock& clock, kube::Client& client, KeptCertificates kept,
          Serve serve, Backoff retries = kRetries, Duration look = kLook);
 
-  // Begins, and reads all of it again where it has begun.
+  // Starts the keeper, or checks everything again.
   void Look();
 
  private:
   void TakeSecret(const Result<json::Value>& object);
   void Write(const kube::Secret& secret);
-  // The Secret is as it should be: each configuration from `place` on gets its CA.
+  // The Secret is valid. Writes its CA to each configuration from index `place` on.
   void Trust(const kube::Texts& data, size_t place);
   void Use(const kube::Texts& data);
   void Ended(const Status& status);
@@ -57,8 +59,8 @@ class Keeper {
   const Serve serve_;
   const Duration look_;
   bool busy_ = false;
-  std::string served_;   // the certificate
-  std::string refusal_;  // why something cannot be read or written, as the log last said
+  std::string served_;   // the certificate that is served
+  std::string refusal_;  // last logged error
   Backoff retries_;
   os::Alarm again_;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kNotThere[] = R"({"kind": "Status", "reason": "NotFound", "code": 404})";
 
-// A Secret and a webhook configuration as an API server has them, each with its version.
+// A fake API server's Secret and webhook configuration, each with its version.
 class KeeperTest : public kube::ClusterTest {
  protected:
   KeeperTest() {
@@ -52,7 +52,7 @@ class KeeperTest : public kube::ClusterTest {
     secret.as_object()["metadata"].as_object()["resourceVersion"] = std::to_string(++version_);
     secret_ = std::move(secret);
   }
-  // What another replica writes in the meantime.
+  // Another replica's concurrent write.
   kube::Texts PutAnothers() {
     kube::Secret secret{.secret_namespace = "kube-system", .name = "webhook"};
     secret.data = (*Renew({}, kept_.names, clock_.WallNow()))->data;

@@ -12,8 +12,8 @@
 namespace tessera::webhook {
 namespace {
 
-// A node meets one of the terms, and each is to want the label: but for those which no node meets,
-// as they would be met then.
+// Node selector terms are alternatives, so each one gets the label. Empty terms match no node and
+// stay as they are, since the label would make them match.
 void AddNodeLabel(const NewPod& pod, const std::string& label, json::Array& patch) {
   if (label.empty() || std::ranges::find(pod.selected_labels, label) != pod.selected_labels.end()) {
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is added to a new pod, as a JSON patch: what it has already is in no operation, so that a
-// pod which was patched is left as it is. Pure; any thread.
+// The JSON patch of a new pod. Values that the pod already has get no operation, so patching is
+// idempotent. Pure. Any thread.
 #pragma once
 
 #include "json/json.h"
@@ -9,8 +9,7 @@
 
 namespace tessera::webhook {
 
-// Of a pod of ours whose requests can be meant. It is placed by a scheduler, unless it names its
-// node.
+// For a pod of ours with valid requests. A pod without a node also gets our scheduler's name.
 json::Array PatchOf(const NewPod& pod, const Rules& rules, const DeviceRules& devices);
 
 }  // namespace tessera::webhook

@@ -23,7 +23,7 @@ constexpr std::array kProtocolKeys = {hami::kPodNode,           hami::kPodTime,
                                       hami::kPodMigAllocations, hami::kPodCuAllocated,
                                       hami::kPodBindPhase,      hami::kPodBindTime};
 
-// Those of further vendors end likewise.
+// Other vendors' keys have the same endings.
 bool IsOfProtocol(std::string_view key) {
   return std::ranges::find(kProtocolKeys, key) != kProtocolKeys.end() ||
          key.starts_with(hami::kPodAscendDevices) ||
@@ -41,7 +41,7 @@ bool IsWriter(const Review& review, const ProtocolGuard& guard) {
          IsAdministrator(review, guard);
 }
 
-// It would stand for a static pod, whose devices its annotations name.
+// A forged mirror pod would count as a static pod with the devices in its annotations.
 Status CheckMirror(const Review& review, const NewPod& pod, const ProtocolGuard& guard) {
   const bool claims = pod.annotations.contains(kMirror);
   if (!claims || IsMirror(review, pod) || IsAdministrator(review, guard)) return {};
@@ -49,7 +49,7 @@ Status CheckMirror(const Review& review, const NewPod& pod, const ProtocolGuard&
               kMirror);
 }
 
-// The library knows two: 0 is the high one.
+// The limiter knows two priorities: 0 is high.
 Status CheckPriority(const kube::Container& container, const std::string& resource) {
   const auto found = container.limits.find(resource);
   if (resource.empty() || found == container.limits.end()) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a new pod is not admitted, in words that say what to change. Pure; any thread.
+// The reasons to refuse a new pod. Each message says what to change. Pure. Any thread.
 #pragma once
 
 #include <string_view>
@@ -10,18 +10,20 @@
 
 namespace tessera::webhook {
 
-// The annotation of what kubelet shows of a static pod.
+// The annotation of a mirror pod, by which kubelet shows a static pod.
 inline constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
-// Such a pod runs already, whatever is answered. Others than kubelets may not claim it.
+// Whether the pod is a kubelet's mirror pod. It already runs, so a refusal has no effect. Only
+// kubelets may create one.
 bool IsMirror(const Review& review, const NewPod& pod);
 
-// Of any pod: kInvalid where somebody else than a writer of the protocol writes it.
+// For any pod: kInvalid if a user who is neither writer nor administrator sets protocol
+// annotations.
 Status CheckProtocol(const Review& review, const NewPod& pod, const ProtocolGuard& guard);
-// Of a pod of ours: kInvalid with the first amount that cannot be meant.
+// For a pod of ours: kInvalid with the first invalid amount.
 Status CheckRequests(const NewPod& pod, const DeviceRules& rules);
-// Of a pod that asks for devices: kInvalid where a container of it would have all of the node's.
+// For a pod with devices: kInvalid if a container of it would see all devices of the node.
 Status CheckPrivileges(const NewPod& pod, const DeviceRules& rules);
-// Of one that names its node, where no scheduler places it.
+// For a pod that names its node and therefore bypasses the scheduler.
 Status CheckNode(const NewPod& pod, const DeviceRules& rules, const ClusterFacts& facts);
 
 }  // namespace tessera::webhook

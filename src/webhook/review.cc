@@ -14,7 +14,7 @@ namespace {
 
 using json::Shape;
 
-// A pod of 1.5 MB, as large as etcd takes it, has less than that with all its variables.
+// A pod of 1.5 MB, etcd's limit, needs less than this with all its variables.
 constexpr size_t kMostKept = size_t{32} << 20;
 constexpr int kForbidden = 403;
 
@@ -27,7 +27,7 @@ Shape ContainersShape(const kube::PodFields& wanted) {
                      {"restartPolicy", Shape::Scalar()},
                      {"resources", Shape::Object({{"limits", amounts}, {"requests", amounts}})},
                      {"securityContext", Shape::Object({{"privileged", Shape::Scalar()}})},
-                     // All of them, for a patch names one by its place.
+                     // All entries, since a patch names them by index.
                      {"env", Shape::List(Shape::Object({{"name", Shape::Scalar()},
                                                         {"value", Shape::Scalar(64)},
                                                         {"valueFrom", Shape::Object({})}}))}}));
@@ -79,7 +79,7 @@ Shape ReviewShape(const kube::PodFields& wanted) {
              {"object", PodShape(wanted)}})}});
 }
 
-// Null is none, as for all of Kubernetes.
+// A null member counts as absent, as everywhere in Kubernetes.
 bool Has(const json::Object& object, std::string_view key) {
   return kube::Member(object, key) != nullptr;
 }
@@ -199,7 +199,7 @@ Status ReadUser(const json::Object& request, Review& review) {
   const json::Array* groups = json::GetArray(user, "groups");
   if (groups == nullptr) return {};
   for (const json::Value& group : *groups) {
-    // One that is no text, or longer than is read, is none that the rules name.
+    // The rules name no such group.
     if (group.is_string()) review.groups.emplace_back(group.get_string());
   }
   return {};

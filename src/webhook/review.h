@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An API server's question to an admission webhook, and the answer (AdmissionReview,
-// admission.k8s.io/v1, and v1beta1, which has the same body). Of the pod is kept what is decided
-// by: the answer has what is to be changed, so that nothing else of the pod passes through here.
-// Pure; plain data; any thread.
+// An AdmissionReview (admission.k8s.io/v1, and v1beta1 with the same body): an API server's
+// question to a webhook, and the answer. Only the parts of the pod that decisions need are kept.
+// The answer is a patch, so the rest of the pod never passes through here.
+// Pure. Plain data. Any thread.
 #pragma once
 
 #include <optional>
@@ -18,26 +18,26 @@ namespace tessera::webhook {
 
 struct Variable {
   std::string name{};
-  // Nothing: it is taken from elsewhere (valueFrom), or longer than is read.
+  // Nothing if the value comes from elsewhere (valueFrom) or exceeds the length that is read.
   std::optional<std::string> value{};
   bool operator==(const Variable&) const = default;
 };
 
 struct NewContainer {
   kube::Container asked{};  // without variables
-  size_t place = 0;         // in the list of its kind
+  size_t place = 0;         // index in the list of its kind
   bool privileged = false;
-  std::vector<Variable> variables{};  // in their order, each name as often as it is there
+  std::vector<Variable> variables{};  // in order, with duplicates
 };
 
-// One of the terms of which a node must meet one. Without anything it is met by none.
+// One node selector term; a node must match at least one. An empty term matches no node.
 struct NodeTerm {
   bool empty = false;
-  bool has_expressions = false;           // a list of them
-  std::vector<std::string> labels_had{};  // keys that a node must have to meet it
+  bool has_expressions = false;           // the list exists
+  std::vector<std::string> labels_had{};  // label keys that the term requires
 };
 
-// What of a pod that requires terms is there already.
+// The parts of the required node affinity that the pod already has.
 struct NodeTerms {
   bool affinity = false;
   bool node_affinity = false;
@@ -45,9 +45,9 @@ struct NodeTerms {
   std::vector<NodeTerm> terms{};
 };
 
-// A pod that is to be made: it may have no name yet, and no UID.
+// A pod before its creation: it may lack a name, and has no UID.
 struct NewPod {
-  std::string name{};  // or what its name will begin with
+  std::string name{};  // or generateName
   std::string scheduler{};
   std::string node{};
   std::string runtime_class{};
@@ -64,23 +64,23 @@ struct Review {
   std::string user{};
   std::vector<std::string> groups{};
   std::string pod_namespace{};
-  // The creation of a pod, and of nothing that belongs to it.
+  // True for the creation of a pod itself, not of a subresource.
   bool makes_pod = false;
-  // Of such a review. kInvalid where it is not as Kubernetes has it, or has more than is read.
+  // Set if makes_pod. kInvalid if the pod's form is wrong or a part exceeds the limits.
   Result<NewPod> pod{};
 };
 
-// kInvalid where it is no review, which nobody can answer.
+// kInvalid if the body is no review, which has no possible answer.
 Result<Review> ReadReview(std::string_view body, const kube::PodFields& wanted);
 
 struct Decision {
   bool allowed = true;
-  std::string message{};                // why not
-  std::vector<std::string> warnings{};  // for whoever makes the pod
-  json::Array patch{};                  // JSON patch (RFC 6902); empty: nothing is changed
+  std::string message{};                // the reason of a refusal
+  std::vector<std::string> warnings{};  // for the pod's creator
+  json::Array patch{};                  // JSON patch (RFC 6902); empty: unchanged
 };
 
-// A mutating webhook changes pods; a validating one may not answer with a patch.
+// A mutating webhook may answer with a patch, a validating one may not.
 enum class Stage : uint8_t { kMutating, kValidating };
 json::Value AnswerJson(const Review& review, const Decision& decision, Stage stage);
 

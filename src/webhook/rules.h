@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what pods are admitted: what the site has configured, and what is known of the cluster. Plain
-// data; any thread.
+// The rules of admission: the site's configuration, and facts of the cluster. Plain data. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -17,58 +17,61 @@
 
 namespace tessera::webhook {
 
-// Who writes what the scheduler and the nodes tell each other by annotations. API servers before
-// Kubernetes 1.30 have no policy that keeps others from it (deploy/hami/policy.yaml).
+// Users who may write the annotations by which scheduler and nodes communicate. API servers before
+// Kubernetes 1.30 have no policy for this (deploy/hami/policy.yaml).
 struct ProtocolGuard {
   bool on = false;
   std::vector<std::string> writers{};                            // users
   std::vector<std::string> administrators = {"system:masters"};  // groups
 };
 
-// Of the devices of one vendor.
+// Rules for one vendor's devices.
 struct DeviceRules {
   const hami::Vendor* vendor = &hami::kNvidia;  // never null
-  // Resources, as the site calls them; an empty name is one that it has not.
+  // The site's resource names. An empty name is a resource that the site does not have.
   RequestRules requests{};
-  // Of pods that ask for devices in kModeCore, where those are asked for otherwise.
+  // For pods in kModeCore, if their resource names differ.
   std::optional<RequestRules> core_requests{};
   std::string priority_name{};
-  int32_t default_count = 1;    // of a container that says how much, and not of how many; 0: none
-  std::string runtime_class{};  // of pods that name none; empty: none
-  // How the library in a container holds to its compute time; empty or "default": as it likes.
+  // Devices for a container with an amount but no count. 0: none.
+  int32_t default_count = 1;
+  std::string runtime_class{};  // for pods without one; empty: none
+  // How the limiter enforces compute time. Empty or "default": the limiter's default.
   std::string core_policy{};
-  // Containers that ask for nothing are told that they have no device.
+  // Containers without devices get a variable that hides all devices.
   bool hides_devices = false;
 };
 
 struct Rules {
   std::vector<DeviceRules> devices = std::vector<DeviceRules>(1);  // never empty
 
-  // Pods of these are ours; the first one is given to pods that name none. Never empty.
+  // Scheduler names of our pods. The first is written into pods without one. Never empty.
   std::vector<std::string> schedulers{};
-  bool takes_default_scheduler = true;  // "default-scheduler" is none
-  std::string node_label{};             // key of a label that their nodes must have; empty: none
+  // A pod with "default-scheduler" counts as one without a scheduler.
+  bool takes_default_scheduler = true;
+  // Key of a label that the pods' nodes must have. Empty: none.
+  std::string node_label{};
 
   ProtocolGuard guard{};
 };
 
-// What there is most of, of the devices of one vendor; 0: that is not known.
+// The largest amounts of one vendor's devices in the cluster. 0: unknown.
 struct MostDevices {
   int64_t memory = 0;   // MiB of one device
   int64_t on_node = 0;  // devices
   bool operator==(const MostDevices&) const = default;
 };
 
-// Of the cluster as it is at one time.
+// The cluster at one moment.
 struct ClusterFacts {
-  // Nodes whose agents find room for pods that no scheduler has placed.
+  // Nodes with agents that place unscheduled pods themselves.
   std::set<std::string, std::less<>> fitting_unplaced{};
-  std::vector<MostDevices> most{};  // in the order of Rules::devices; those that are left out: {}
+  std::vector<MostDevices> most{};  // by Rules::devices; may be shorter
 
   MostDevices MostOf(size_t kind) const { return kind < most.size() ? most[kind] : MostDevices(); }
 };
 
-// What of a pod is read.
+// The parts of a pod that are read.
 kube::PodFields FieldsOf(const Rules& rules);
 
 }  // namespace tessera::webhook

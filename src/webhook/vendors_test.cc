@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods that ask for devices of other vendors than NVIDIA.
+// Pods that request devices of vendors other than NVIDIA.
 #include "hami/vendor_table.h"
 #include "webhook/decision_under_test.h"
 

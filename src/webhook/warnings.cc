@@ -32,7 +32,7 @@ std::string Named(Names names) {
   return Join(std::vector<std::string>(names.begin(), names.end()), ", ");
 }
 
-// Null: the pod has none of that key.
+// Null if the pod has no such annotation.
 const std::string* Annotation(const NewPod& pod, std::string_view key) {
   const auto found = pod.annotations.find(key);
   return found == pod.annotations.end() ? nullptr : &found->second;
@@ -45,7 +45,7 @@ std::optional<Request> RequestOf(const kube::Container& container, const Request
 void WarnOfSizes(const NewPod& pod, const DeviceRules& rules, const MostDevices& most,
                  std::vector<std::string>& warnings) {
   for (const NewContainer& container : pod.containers) {
-    // One that does not say how many asks for the size of each all the same.
+    // A container without a count also requests this size of each device.
     kube::Container counted = container.asked;
     counted.limits.try_emplace(rules.requests.count_name, "1");
     const auto request = RequestOf(counted, rules.requests);
@@ -63,7 +63,7 @@ void WarnOfSizes(const NewPod& pod, const DeviceRules& rules, const MostDevices&
   }
 }
 
-// Whether it is one of a device's policies, or some of those that stand together.
+// Whether the text is one device policy or a valid combination.
 bool IsDevicePolicy(std::string_view text) {
   if (IsIn(hami::kDevicePolicies, text)) return true;
   const std::vector<std::string> parts = hami::ListIn(text);
@@ -86,7 +86,7 @@ void WarnOfPolicies(const NewPod& pod, std::vector<std::string>& warnings) {
   }
 }
 
-// As filter reads them, which refuses the pod otherwise.
+// Must accept the same texts as Filter, which otherwise refuses the pod.
 bool AreWeights(std::string_view text) {
   const auto weights = hami::ScoreWeightsOf(text);
   return weights &&

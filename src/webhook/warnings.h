@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What whoever makes a pod should know, though it is admitted. API servers cut a warning after 256
-// characters. Pure; any thread.
+// Warnings for the creator of an admitted pod. API servers cut a warning after 256 characters.
+// Pure. Any thread.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tessera::webhook {
 
-// Of a pod of ours whose requests can be meant.
+// For a pod of ours with valid requests.
 std::vector<std::string> WarningsFor(const NewPod& pod, const DeviceRules& rules,
                                      const MostDevices& most);
 

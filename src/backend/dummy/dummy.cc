@@ -30,7 +30,7 @@ std::string WithId(std::string path, std::string_view id) {
   return path;
 }
 
-// Devices with a fault: one of thousands changes at a time.
+// Devices with a fault. Of thousands, usually one changes at a time.
 std::set<std::string, NaturalLess> Named(const dummy::Faults& before, const dummy::Faults& after) {
   std::set<std::string, NaturalLess> ids;
   for (const dummy::Faults* faults : {&before, &after}) {
@@ -59,7 +59,7 @@ Status DummyBackend::Start(BackendEvents& events) {
     events_ = &events;
     Announce({}, faults_);
   }
-  // Without a watch the devices work; only changes of the file do not count.
+  // Without a watch the devices work, but changes of the file have no effect.
   if (Status made = os::MakeDirectories(Directory(fault_file_)); !made) {
     log::Warn("no directory for faults", made.error(), {{"resource", resource_}});
   }
@@ -163,7 +163,7 @@ std::optional<Evidence> DummyBackend::Trouble(const std::string& id) const {
 }
 
 bool DummyBackend::AwaitAnswer(MutexLock& lock, const std::string& id) {
-  // Real time: a slow device takes somebody's time. Healing it lets the answer come at once.
+  // Real time, as a slow device must delay its caller. A healed one answers at once.
   const auto begin = std::chrono::steady_clock::now();
   while (!stopped_) {
     const auto end = begin + faults_.Of(id).slow;
@@ -234,7 +234,7 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
       report(std::to_string(number), Reason::kFatalEvent, kBusLost);
     }
   }
-  bool look = before.lost != after.lost;  // for what only a scan or a check shows
+  bool look = before.lost != after.lost;  // faults that only a scan or a check shows
   for (const std::string& id : Named(before, after)) {
     if (!Has(id)) continue;
     const dummy::Fault old = before.Of(id);
@@ -246,7 +246,7 @@ void DummyBackend::Announce(const dummy::Faults& before, const dummy::Faults& af
   if (look) events_->RescanSoon();
 }
 
-// Checks alone would see a short flap by luck only: each fall is reported when it comes.
+// Reports each fall when it happens, as checks would see a short flap only by chance.
 void DummyBackend::FollowFlapping() {
   std::optional<Duration> wait;
   const MutexLock lock(mutex_);

@@ -117,7 +117,7 @@ constexpr std::array kVerbs = {
          }},
     Verb{"heal",
          [](Fault& fault, std::string_view) -> Status {
-           fault = Fault{.hidden = fault.hidden};  // what is unplugged stays so until "show"
+           fault = Fault{.hidden = fault.hidden};  // an unplugged device stays so until "show"
            return {};
          }},
     Verb{"hide",

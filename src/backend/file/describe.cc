@@ -17,13 +17,13 @@ namespace {
 namespace fs = std::filesystem;
 using Type = os::FileInfo::Type;
 
-// What people call it: the kernel's subsystem ("tty", "video4linux"), or the type of file.
+// The device's model: the kernel's subsystem ("tty", "video4linux"), or the type of file.
 std::string Model(const os::Root& root, const os::FileInfo& info) {
   std::string subsystem = IsDeviceNode(info.type) ? SubsystemOf(root, info) : "";
   return subsystem.empty() ? std::string(TypeName(info.type)) : subsystem;
 }
 
-// Why the configuration cannot have meant this file.
+// Why the configuration cannot mean this file.
 std::optional<Error> Misfit(const FileConfig::Path& path, const std::string& file, Type type) {
   if (IsDeviceNode(type) && path.mount) {
     return Error{Reason::kInvalid,

@@ -10,8 +10,8 @@ namespace {
 
 constexpr char kResource[] = "example.com/thing";
 
-// A tree with links to the machine's /dev/null (1:3) and /dev/zero (1:5), for want of a right to
-// make device nodes.
+// A tree with links to the machine's /dev/null (1:3) and /dev/zero (1:5), as tests may not make
+// device nodes.
 class DescribeTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using Type = os::FileInfo::Type;
 
-// Files that are no nodes count too: a look is to end.
+// Files that are no nodes count too, so that a walk always ends.
 constexpr size_t kMaxEntries = 4096;
 
 class Walk {
@@ -47,7 +47,7 @@ class Walk {
     }
     std::string host = top_ + below;
     auto info = os::Inspect(root_.Path(host));
-    if (!info) return {};  // it went while it was looked at
+    if (!info) return {};  // it was removed during the walk
     if (info->type == Type::kDirectory) return Enter(below, depth + 1);
     if (info->type == Type::kSymlink) {
       std::error_code error;

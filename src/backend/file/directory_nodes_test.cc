@@ -18,7 +18,7 @@ class DirectoryNodesTest : public testing::Test {
   }
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(root_.prefix())); }
 
-  // 0:0 is the one device node that everybody may make.
+  // 0:0 is the only device node that any user may make.
   void MakeNode(const std::string& path) {
     ASSERT_TRUE(os::MakeDirectories(root_.Path(path.substr(0, path.rfind('/')))));
     ASSERT_EQ(mknod(root_.Path(path).c_str(), S_IFCHR | 0600, 0), 0);

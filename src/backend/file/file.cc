@@ -19,7 +19,7 @@ namespace tessera {
 namespace {
 
 constexpr Duration kPoll{2'000};
-// Every process that ends its writing to /dev/null makes an inotify event in /dev: looks are
+// Every process that closes /dev/null after writing makes an inotify event in /dev. So looks are
 // spaced.
 constexpr Duration kSettle{100};
 
@@ -27,12 +27,12 @@ Evidence Bad(EvidenceKind kind, Reason reason, std::string detail) {
   return {kind, EvidenceSource::kCheck, reason, std::move(detail)};
 }
 
-// So many files of no device are named in the log.
+// The most files without a device that one log line names.
 constexpr size_t kUnpairedNamed = 8;
 
 using Names = std::vector<std::string>;
 
-// Being used is no change.
+// Drops the fields that change when the device is used.
 os::FileInfo Lasting(os::FileInfo info) {
   info.changed_ns = 0;
   info.links = 0;
@@ -84,7 +84,7 @@ Result<std::vector<std::vector<file::Match>>> FileBackend::Matches(
     std::vector<std::string> files = TRY(file::Expand(root_, path.pattern));
     matches.emplace_back();
     for (std::string& each : files) {
-      // A file alone is compared with no other.
+      // A single path needs no pairing, so its files' hardware is not read.
       matches.back().push_back(group.paths.size() > 1 ? file::Known(root_, std::move(each))
                                                       : file::Match{std::move(each)});
     }
@@ -116,7 +116,7 @@ Result<std::vector<Device>> FileBackend::Scan() {
   return found;
 }
 
-// Once, until it changes.
+// Logged once, until the list changes.
 void FileBackend::LogUnpaired(std::vector<std::string> unpaired) {
   if (unpaired == unpaired_) return;
   unpaired_ = std::move(unpaired);
@@ -201,7 +201,7 @@ void FileBackend::CompareStates() {
   if (events_ != nullptr) events_->RescanSoon();
 }
 
-// Of a directory that stands for its nodes; nothing of another file.
+// The nodes below a directory; empty for any other file.
 file::DirectoryNodes FileBackend::NodesBelow(const FileConfig::Path& path,
                                              const std::string& match) const {
   if (path.mount) return {};
@@ -243,7 +243,7 @@ std::set<std::string> FileBackend::Directories() const {
   return directories;
 }
 
-// Who holds a device should hear at once that it is gone, before the next scan or check.
+// Reports a removed device at once, before the next scan or check, as a container may hold it.
 void FileBackend::ReportGone() {
   const MutexLock lock(mutex_);
   if (events_ == nullptr) return;

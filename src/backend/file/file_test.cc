@@ -33,7 +33,7 @@ class FileTest : public testing::Test {
   void Link(const std::string& path, const std::string& target) {
     ASSERT_EQ(symlink(target.c_str(), root_.Path(path).c_str()), 0);
   }
-  // 0:0 is the one device node that everybody may make.
+  // 0:0 is the only device node that any user may make.
   void MakeNode(const std::string& path) {
     ASSERT_TRUE(os::MakeDirectories(root_.Path(path.substr(0, path.rfind('/')))));
     ASSERT_EQ(mknod(root_.Path(path).c_str(), S_IFCHR | 0600, 0), 0);
@@ -194,7 +194,7 @@ TEST_F(FileTest, PluggingBelowAWildcardAsksForAScan) {
   EXPECT_EQ(ScannedIds(backend), (Ids{"bus:001:004", "bus:001:005"}));
 
   Write("/dev/bus/002/001");
-  // The directory is seen before the file in it, if the watch is quick.
+  // A quick watch reports the directory before the file in it.
   for (int i = 0; i < 2 && ScannedIds(backend).size() < 3; ++i) events_.AwaitRescan();
   EXPECT_EQ(ScannedIds(backend), (Ids{"bus:001:004", "bus:001:005", "bus:002:001"}));
   backend.Stop();
@@ -219,7 +219,7 @@ TEST_F(FileTest, SeveralChangesAskForOneScan) {
   ASSERT_TRUE(backend.Start(events_));
 
   Write("/dev/other");
-  Write("/dev/x0");  // what is heard next is about this one
+  Write("/dev/x0");  // the next report is about this one
   events_.AwaitRescan();
 
   EXPECT_EQ(events_.rescans, 1);

@@ -32,7 +32,7 @@ struct GlobResult : glob_t {
 
 Result<std::vector<std::string>> ExpandLiteral(const os::Root& root, const std::string& path) {
   const Result<os::FileInfo> info = os::Inspect(root.Path(path));
-  // A path that cannot be looked at is a match: its device will say so.
+  // A path that cannot be inspected is a match; its device then has the defect.
   if (!info && info.error().reason == Reason::kNotFound) return std::vector<std::string>{};
   return std::vector<std::string>{path};
 }

@@ -21,7 +21,7 @@ bool PairsByText(const FileConfig::Group& group) {
   });
 }
 
-// The first path whose matches tell several devices apart; nothing where the group is one device.
+// The first path whose matches are several devices; null: the group is one device.
 std::optional<size_t> LeaderOf(const FileConfig::Group& group) {
   const auto leader = std::ranges::find_if(group.paths, [](const FileConfig::Path& path) {
     return HasWildcard(path.pattern) && !path.optional;
@@ -30,7 +30,7 @@ std::optional<size_t> LeaderOf(const FileConfig::Group& group) {
   return static_cast<size_t>(leader - group.paths.begin());
 }
 
-// A group's paths, each with the file that each of the leader's has of it.
+// A group's paths, with each path's file for each of the leader's files.
 class Candidates {
  public:
   Candidates(const FileConfig::Group& group, const Matches& matches)
@@ -65,7 +65,7 @@ class Candidates {
     return matches_[path][at].file;
   }
 
-  // The device with its leader's file first, unless it is not complete.
+  // Adds the device with its leader's file first, unless it is incomplete.
   void Add(size_t device) {
     Members members;
     for (size_t path = 0; path < group_.paths.size(); ++path) {
@@ -86,13 +86,13 @@ class Candidates {
     if (leader_) incomplete_.emplace_back(*Find(*leader_, device), lack_);
   }
 
-  // The files that are needed and are in no device.
+  // Reports the required files that are in no device.
   void TellUnpaired() {
     for (const auto& [file, lack] : incomplete_) Tell(file, lack);
     if (leader_) lack_ = fmt::format("it belongs to no file of {}", group_.paths[*leader_].pattern);
     for (size_t path = 0; path < group_.paths.size(); ++path) {
       const FileConfig::Path& wanted = group_.paths[path];
-      // What is no wildcard belongs to whatever device there is.
+      // A path without a wildcard belongs to every device.
       if (wanted.optional || (leader_ && !HasWildcard(wanted.pattern))) continue;
       for (const Match& match : matches_[path]) Tell(match.file, lack_);
     }
@@ -105,10 +105,10 @@ class Candidates {
   const FileConfig::Group& group_;
   const Matches& matches_;
   const std::optional<size_t> leader_;
-  std::vector<std::vector<std::optional<size_t>>> pairs_;  // by path; empty where none is needed
-  std::vector<std::pair<std::string, std::string>> incomplete_;  // the leader's file, what it lacks
-  std::string lack_;                                             // of the last
-  std::set<std::string> used_;                                   // in a device, or told of
+  std::vector<std::vector<std::optional<size_t>>> pairs_;  // by path; empty: no pairing needed
+  std::vector<std::pair<std::string, std::string>> incomplete_;  // the leader's file, and its lack
+  std::string lack_;                                             // the last device's
+  std::set<std::string> used_;                                   // in a device, or reported
   Combined combined_;
 };
 

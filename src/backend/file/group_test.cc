@@ -9,7 +9,7 @@ namespace {
 using Devices = std::vector<Members>;
 using Names = std::vector<std::string>;
 
-// Of files of which nothing but their names is known.
+// Combines files of which only the names are known.
 Combined CombineNamed(const FileConfig::Group& group, const std::vector<Names>& names) {
   std::vector<std::vector<Match>> matches;
   for (const Names& of_path : names) {

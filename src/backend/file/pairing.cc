@@ -29,7 +29,7 @@ Indices All(const Side& side) {
   return all;
 }
 
-// Without those that the other path matches as well: they are not of this path's kind.
+// Without files that the other path matches too, as these are not of this path's kind.
 Indices Own(const Side& side, const Side& other) {
   std::set<std::string_view> others;
   for (const Match& match : other.matches) others.insert(match.file);
@@ -38,7 +38,7 @@ Indices Own(const Side& side, const Side& other) {
   return own;
 }
 
-// Empty where the pattern does not tell it; the text itself may be empty.
+// Empty: the pattern does not show the text. The text itself may be empty.
 std::string TextKey(const Side& side, const Match& match) {
   const auto text = WildcardText(side.pattern, match.file);
   return text ? "*" + *text : "";
@@ -94,12 +94,12 @@ class Pairing {
     if (rule_.required && a.size() == b.size()) InOrder(a, b);
   }
 
-  // Whether the names differ by their `*` and what comes after it alone.
+  // Whether the patterns differ only from their `*` on.
   bool AreAlike() const {
     return a_.pattern.substr(0, a_.pattern.find('*')) == b_.pattern.substr(0, b_.pattern.find('*'));
   }
 
-  // Whether any did.
+  // Pairs by the text of the wildcard. True if it paired any.
   bool ByText(const Indices& a, const Indices& b) {
     bool any = false;
     const ByKey texts = Grouped(b_, b, [this](const Match& m) { return TextKey(b_, m); });

@@ -274,7 +274,7 @@ bool MayHave(const Resource& family, std::string_view profile) {
   return nvidia::FitsProfile(config::ProfileInName(family.kind.As<NvidiaConfig>()->mig), profile);
 }
 
-// Names that several resources could have must have one owner, whatever is found.
+// A name that two resources could have must have one owner, whatever a scan finds.
 void CheckNames(const Config& config, size_t index, Findings& findings) {
   const Resource& resource = config.resources[index];
   const auto& kind = *resource.kind.As<NvidiaConfig>();
@@ -313,7 +313,7 @@ void CheckMig(const Config& config, size_t index, const std::string& path, Findi
   CheckNames(config, index, findings);
 }
 
-// Whether a resource of GPUs that chooses none leaves none to a later one.
+// Whether an earlier resource without selectors leaves no GPU to the later one.
 bool LeavesNothing(const NvidiaConfig& earlier, const NvidiaConfig& later) {
   using InMigMode = NvidiaConfig::InMigMode;
   if (!earlier.select.empty() || !earlier.exclude.empty()) return false;
@@ -358,8 +358,8 @@ std::shared_ptr<Backend> Make(const Resource& resource, const Surroundings& at) 
       at.root.Path(nvidia::MpsDirectory(kind.mps, resource.name)), std::move(gpus), at.loop);
 }
 
-// A driver that hangs must not hold the agent for ever: it is opened on a thread of its own, which
-// ends with the process.
+// Opens the driver on a thread that ends with the process, so that a hanging driver does not block
+// the agent for ever.
 Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surroundings& at) {
   constexpr std::chrono::seconds kPatience{10};
   const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
@@ -382,7 +382,7 @@ Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surr
   return session;
 }
 
-// Of the root a pod may have the host's /usr alone.
+// A pod may have only /usr of the host's root.
 class Cdi final : public CdiDescriber {
   const char* CdiKind() const override { return "k8s.device-plugin.nvidia.com/gpu"; }
   std::vector<std::string> Directories(const Resource& resource) const override {
@@ -410,7 +410,7 @@ class Labels final : public LabelMaker {
   }
 };
 
-// NVML, where 'failOnInitError' is set.
+// Requires NVML if 'failOnInitError' is set.
 class Nvml final : public Requirement {
   Result<std::shared_ptr<const void>> Meet(const Resource& resource,
                                            const Surroundings& at) const override {

@@ -13,7 +13,7 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kPatience{2'000};  // of a scan with GPUs that do not answer
+constexpr Duration kPatience{2'000};  // the longest wait of a scan for GPUs
 constexpr int kReaders = 64;          // more than a node has GPUs
 
 nvidia::XidPolicy PolicyOf(const NvidiaConfig& config) {
@@ -40,7 +40,8 @@ NvidiaBackend::NvidiaBackend(std::string resource, NvidiaConfig config, os::Root
       geometry_(nvidia::GeometryWatch::Of(session_)),
       losses_at_first_(session_->losses()),
       readers_(kReaders) {
-  // A thread takes as long to come as all GPUs to be read; meanwhile NVML is opened.
+  // Starts one reader thread now, while NVML is opened: a new thread takes as long as a reading of
+  // all GPUs.
   readers_.Run([] {});
 }
 
@@ -53,14 +54,14 @@ Status NvidiaBackend::Start(BackendEvents& events) {
     const MutexLock lock(mutex_);
     if (events_ != nullptr) events_->RescanSoon();
   });
-  if (resource_ != config_.family) {  // whose devices are its resources' to judge
+  if (resource_ != config_.family) {  // a family's devices are judged by its resources
     watcher_->Subscribe(this, [this](const nvidia::Event& event) { OnEvent(event); });
   }
   return {};
 }
 
 void NvidiaBackend::Stop() {
-  // Not under the mutex, which the listeners take.
+  // Without the mutex, as the listeners take it while Unsubscribe waits for them.
   watcher_->Unsubscribe(this);
   geometry_->Unsubscribe(this);
   const MutexLock lock(mutex_);
@@ -75,7 +76,7 @@ bool NvidiaBackend::Release() {
 void NvidiaBackend::TakeUp() {
   {
     const MutexLock lock(mutex_);
-    // What was read once for all is read once more.
+    // The driver may return with other GPUs, so the links are read again.
     levels_.clear();
     level_readings_.clear();
   }
@@ -114,7 +115,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
     }
     for (auto& [index, gpu] : gpus) {
       if (gpu.memory > 0) memory_[gpu.uuid] = gpu.memory;
-      gpu.memory = memory_[gpu.uuid];  // once told it holds, though a call fails
+      gpu.memory = memory_[gpu.uuid];  // a known size stays if a later call fails
     }
     gpus_ = gpus;
   }
@@ -136,7 +137,7 @@ Result<std::vector<Device>> NvidiaBackend::Scan() {
   return devices;
 }
 
-// Fails where the driver itself does.
+// Fails only if the driver itself does.
 nvml::Answer<NvidiaBackend::GpuReadings> NvidiaBackend::ReadGpus(const nvml::LibraryPtr& library,
                                                                  unsigned count) {
   std::vector<std::shared_ptr<GpuReading>> readings;
@@ -187,7 +188,7 @@ std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
     const nvml::LibraryPtr& library, unsigned index, nvidia::SerialQueue& queue) {
   const MutexLock lock(mutex_);
   std::shared_ptr<GpuReading>& last = readings_[index];
-  if (last != nullptr && !last->IsDone()) return last;  // it hangs; one thread is enough
+  if (last != nullptr && !last->IsDone()) return last;  // it hangs, and one stuck thread is enough
   last = std::make_shared<GpuReading>();
   queue.Add([reading = last, library, root = root_, index, sized = config_.vgpu.on,
              untold = config_.memory_if_untold] {
@@ -198,7 +199,7 @@ std::shared_ptr<NvidiaBackend::GpuReading> NvidiaBackend::BeginReading(
   return last;
 }
 
-// What this scan has seen is news to the other backends.
+// Reports what this scan has seen to the other backends.
 void NvidiaBackend::TellGeometry(unsigned count, const std::map<unsigned, nvidia::Gpu>& gpus) {
   geometry_->ReportCount(this, count);
   for (const auto& [index, gpu] : gpus) {
@@ -216,7 +217,7 @@ std::map<std::string, nvidia::Levels> NvidiaBackend::ReadLevels(
     const MutexLock lock(mutex_);
     std::map<std::string, unsigned> unknown;
     for (const auto& [other_index, other] : gpus) {
-      // Of a pair both have the same in common: one of them is asked.
+      // A pair's level is the same from both sides, so the lower index reads it.
       const bool known = other_index <= index || levels_[gpu.uuid].contains(other.uuid);
       if (!known) unknown[other.uuid] = other_index;
     }

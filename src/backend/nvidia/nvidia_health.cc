@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a device's health: checks, events, resets.
+// The health of devices: checks, events, resets.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Evidence NvidiaBackend::Check(const Device& device) {
   if (device.defect) {
     return nvidia::FromCheck(EvidenceKind::kBad, device.defect->reason, device.defect->message);
   }
-  // Read before the library, so that a driver that comes back in between is news to the next look.
+  // Read before the library. If the driver returns in between, the next check sees the loss.
   const unsigned losses = session_->losses();
   const nvml::LibraryPtr library = session_->current();
   if (library == nullptr) {
@@ -62,7 +62,7 @@ Evidence NvidiaBackend::Check(const Device& device) {
   return evidence;
 }
 
-// Of a Tegra's GPU NVIDIA's plugin asks for no events.
+// NVIDIA's plugin does not ask for the events of a Tegra's GPU, so their absence is no trouble.
 Evidence NvidiaBackend::WithoutEvents(const DeviceLocation& location, Evidence good) const {
   if (location.integrated || !nvidia::AnyCounts(xids_)) return good;
   const auto refusal = watcher_->Refusal(location.uuid);
@@ -106,7 +106,7 @@ Evidence NvidiaBackend::CheckGpu(const nvml::LibraryPtr& library, nvml::DeviceHa
                              "in its place is another GPU, " + *uuid);
   }
   const auto memory = library->MemoryOf(gpu);
-  // A GPU that shares the memory of its processor has none of its own to tell about.
+  // A GPU that shares the processor's memory has none of its own.
   if (!memory && memory.error().code != nvml::Return::kNotSupported) {
     return FailedCheck(library, memory.error());
   }
@@ -149,9 +149,9 @@ NvidiaBackend::DeviceHistory& NvidiaBackend::HistoryOf(const std::string& id) {
   return histories_.try_emplace(id, DeviceHistory{.losses = losses_at_first_}).first->second;
 }
 
-// NVML does not tell of resets. A GPU that was lost cannot answer again without one, nor can
-// counters and states that only a reset clears; and the driver sets up every GPU when it starts. A
-// GPU that answered all along was not reset, however well it does.
+// NVML does not report resets. A lost GPU answers again only after one. Only a reset clears some
+// counters and states. The driver's start resets all GPUs. A GPU that answered all along was not
+// reset.
 bool NvidiaBackend::WasReset(const DeviceHistory& history, const nvidia::Condition& now,
                              unsigned losses) const {
   return history.lost || history.losses != losses ||
@@ -183,8 +183,8 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
   const bool known = std::any_of(gpus_.begin(), gpus_.end(),
                                  [&](const auto& entry) { return entry.second.uuid == event.gpu; });
   if (!known) {
-    // One bad GPU must not cost the others, so none is taken out on suspicion; but nor is any
-    // trusted: all are looked for and checked at once, and those that do not answer are out.
+    // No GPU is taken out on suspicion, as one bad GPU must not cost the others. None is trusted
+    // either: a scan checks all at once.
     log::Warn("an XID of a GPU that is not known, all are looked at",
               {{"resource", resource_}, {"gpu", event.gpu}, {"xid", event.xid}});
     return events_->RescanSoon();
@@ -234,7 +234,7 @@ void NvidiaBackend::RecordScan(const std::vector<Device>& devices) {
   }
   std::set<std::string> gpus;
   for (const auto& [index, gpu] : gpus_) gpus.insert(gpu.uuid);
-  // Of a GPU that is there only the MIG device is gone.
+  // While its GPU is there, a missing MIG device was destroyed, so its history is dropped.
   std::erase_if(histories_, [&](const auto& entry) TESSERA_REQUIRES(mutex_) {
     return !ids_.contains(entry.first) && gpus.contains(entry.second.gpu);
   });

@@ -14,11 +14,11 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kLongest{20'000};  // a test that waits so long fails
+constexpr Duration kLongest{20'000};  // only a failing test waits this long
 
 using Texts = std::vector<std::string>;
 
-// What backends report, on any thread.
+// The reports of backends, from any thread.
 class Reports : public BackendEvents {
  public:
   void RescanSoon() override { Add("rescan"); }
@@ -34,7 +34,7 @@ class Reports : public BackendEvents {
     std::lock_guard lock(mutex_);
     return xids_;
   }
-  // The first so many; fewer when they do not come.
+  // The first `count` reports; fewer if they do not come.
   Texts Await(size_t count) {
     std::unique_lock lock(mutex_);
     told_.wait_for(lock, kLongest, [&] { return all_.size() >= count; });
@@ -69,11 +69,11 @@ class NvidiaHealthTest : public testing::Test {
     devices_ = backends_.back()->Scan().value();
     return *backends_.back();
   }
-  // The one that all backends of the node share.
+  // The watcher that all backends of the node share.
   std::shared_ptr<nvidia::EventWatcher> Watcher() const {
     return nvidia::EventWatcher::Of(nvml::Session::Of(os::Root(directory_), "/"));
   }
-  // Waits until events of so many GPUs are watched.
+  // Waits until events of `count` GPUs are watched.
   void AwaitWatched(size_t count) {
     const auto watcher = Watcher();
     const Steady limit = SystemClock().Now() + kLongest;
@@ -313,7 +313,7 @@ TEST_F(NvidiaHealthTest, ADriverThatWasGoneHasResetEveryGpu) {
   EXPECT_EQ(reports_.Await(3), (Texts{"rescan", Uuid(3) + " reset", Uuid(4) + " reset"}));
 }
 
-// Waits until the backend's library is closed, for which the wait for events must have ended.
+// Waits until the backend's library is closed, which needs the end of the wait for events.
 void AwaitClosed(const Backend& backend) {
   const Steady limit = SystemClock().Now() + kLongest;
   while (!backend.HeldBy().empty() && SystemClock().Now() < limit) std::this_thread::yield();
@@ -384,7 +384,7 @@ TEST_F(NvidiaHealthTest, AGpuWhoseEventsTheDriverRefusesIsBadUntilItTakesThem) {
             "(999)");
   EXPECT_EQ(Say(backend.Check(devices_[2])), "good");
 
-  node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the wait that is under way
+  node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the current wait for events
   AwaitWatched(8);
   EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
 }

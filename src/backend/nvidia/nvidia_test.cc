@@ -15,7 +15,7 @@ namespace {
 
 using Ids = std::vector<std::string>;
 
-// Counts the scans that are asked for, on whatever thread.
+// Counts requests for scans, from any thread.
 class Rescans : public BackendEvents {
  public:
   void RescanSoon() override { ++count_; }
@@ -301,7 +301,7 @@ TEST_F(NvidiaMigTest, AFamilysDevicesSayWhoseTheyAre) {
   EXPECT_EQ(ScannedIds(*one), MigUuids({{7, 1}}));
 }
 
-// Of a newer driver: the profile's number is none of those that are asked for.
+// A newer driver's profile: its number is none of the known ones.
 TEST_F(NvidiaMigTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOther) {
   std::string yaml = os::ReadFile(directory_ + "/usr/lib64/fake-nvml.yaml").value();
   yaml.replace(yaml.find("- {profile: 1, id: 14"), 21, "- {profile: 18, id: 14");
@@ -311,14 +311,15 @@ TEST_F(NvidiaMigTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOther) {
                               "that is not known here: make it of another profile",
                               MigUuids({{7, 1}})[0])};
 
-  // By a resource of MIG devices all that the GPU has are out, and those of another are not.
+  // For a resource of MIG devices, all devices of this GPU are out, and those of other GPUs are
+  // not.
   const auto small = Backend({.mig = "1g.10gb"});
   std::vector<Device> devices = small->Scan().value();
   EXPECT_EQ(IdsOf(devices),
             MigUuids({{6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {6, 6}, {7, 2}, {7, 3}}));
   for (size_t i = 0; i < 7; ++i) EXPECT_EQ(Say(small->Check(devices[i])), "good");
   for (size_t i : {7, 8}) EXPECT_EQ(devices[i].defect, out);
-  // The one of the profile that is not known is listed by its size.
+  // The device with the unknown profile is listed by its size.
   devices = Backend({.mig = "2g.20gb"})->Scan().value();
   EXPECT_EQ(IdsOf(devices), MigUuids({{7, 1}}));
   EXPECT_EQ(devices[0].defect, out);
@@ -334,7 +335,7 @@ TEST_F(NvidiaMigTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOther) {
   EXPECT_EQ(devices[7].key.id, Uuids()[7]);
   EXPECT_EQ(devices[7].defect, out);
 
-  // Where a GPU in MIG mode is left out or served as a whole, its profiles are no matter.
+  // If GPUs in MIG mode are left out or served whole, their profiles do not matter.
   Ids undivided = Uuids();
   undivided.resize(6);
   EXPECT_EQ(ScannedIds(*Backend()), undivided);

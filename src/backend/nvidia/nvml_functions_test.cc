@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that lacks one function of nvml/functions.def, each in turn: of an older driver, or of
-// a newer one that has done away with it.
+// A library that lacks one function of nvml/functions.def, each in turn, as an older or a newer
+// driver may.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-constexpr Duration kWithin{20'000};  // a test that waits so long fails
+constexpr Duration kWithin{20'000};  // only a failing test waits this long
 
 using Texts = std::vector<std::string>;
 
@@ -27,17 +27,17 @@ const Texts kFunctions = {
 #undef NVML_FUNCTION
     "nvmlErrorString"};
 
-// What becomes of a node with six GPUs that are whole and two that are divided.
+// The result for a node with six whole GPUs and two divided ones.
 enum class Outcome : uint8_t {
-  kServed,     // all of it
+  kServed,     // all of them
   kUndivided,  // every GPU is whole
   kNoDivided,  // the divided GPUs are out
   kNoGpu,      // every GPU is out
-  kNoScan,     // nothing is known of GPUs
-  kNoDriver,   // nor is there a driver
+  kNoScan,     // the GPUs are unknown
+  kNoDriver,   // no driver either
 };
 
-// Those without which something is not served.
+// The functions that are needed to serve all, with the result if one is missing.
 const std::map<std::string, Outcome> kIndispensable = {
     {"nvmlInit_v2", Outcome::kNoDriver},
     {"nvmlDeviceGetCount_v2", Outcome::kNoScan},
@@ -61,7 +61,7 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
     node_.InstallDriver(GetParam());
     log::SetSink([this](std::string_view line) {
       std::lock_guard lock(mutex_);
-      log_.emplace_back(line.substr(25));  // behind the time
+      log_.emplace_back(line.substr(25));  // after the time
       told_.notify_all();
     });
   }
@@ -75,7 +75,7 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
     const auto known = kIndispensable.find(GetParam());
     return known == kIndispensable.end() ? Outcome::kServed : known->second;
   }
-  // What is heard of each device of a resource, or of the scan when it fails.
+  // The state of each of the resource's devices, or the scan's failure.
   Texts Served(NvidiaConfig config) {
     backends_.push_back(
         std::make_shared<NvidiaBackend>("nvidia.com/gpu", std::move(config), os::Root(directory_)));
@@ -92,7 +92,7 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
   Texts FailedScan(const std::string& text) const {
     return {fmt::format("{}{}: Not Supported (3)", text, GetParam())};
   }
-  // The GPUs from this one on are out, and those before are well.
+  // The GPUs from this one on are out; those before are good.
   static Texts OutFrom(unsigned first) {
     Texts said(first, "good");
     for (unsigned gpu = first; gpu < 8; ++gpu) {
@@ -125,7 +125,7 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
     const bool scanned = Expected() != Outcome::kNoScan && Expected() != Outcome::kNoDriver;
     return scanned ? Texts() : ExpectedWhole();
   }
-  // What is told of the watch for events; empty where there is no GPU to watch.
+  // The log line of the event watch; empty: there is no GPU to watch.
   std::string ExpectedLine() const {
     if (GetParam() == "nvmlEventSetCreate" || GetParam() == "nvmlEventSetWait_v2") {
       return fmt::format(
@@ -149,7 +149,7 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
     return told_.wait_for(lock, kWithin, [&] { return std::ranges::count(log_, line) > 0; });
   }
 
-  // Lets go of the library, and ends the wait for events that keeps it open.
+  // Lets go of the library, and ends the wait for events that holds it.
   bool IsClosed() {
     EXPECT_TRUE(backends_.front()->Release());
     node_.SetFaults("driver: {fail: {nvmlEventSetWait_v2: 999}}");
@@ -171,8 +171,8 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(NvmlFunctionTest, IsNotSupportedWhereTheLibraryLacksIt) {
-  // A library that cannot let go of what it made is no leak of ours: it stays, with all it points
-  // to.
+  // A library that cannot free its objects is not our leak. It stays loaded, with all that it
+  // points to.
   if (GetParam() == "nvmlShutdown" || GetParam() == "nvmlEventSetFree") {
     ASSERT_NE(dlopen((directory_ + "/usr/lib64/libnvidia-ml.so.1").c_str(), RTLD_LAZY), nullptr);
   }

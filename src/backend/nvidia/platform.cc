@@ -98,7 +98,7 @@ Result<std::vector<Device>> PlatformBackend::FindDevices() {
   if (devices) has_nvml_ = true;
   if (config_.discovery == Discovery::kNvml) return devices;
   if (!devices) {
-    // A driver that is lost makes no Tegra of a node, nor a good one of a Tegra.
+    // A lost driver does not turn a node into a Tegra, nor make a Tegra good.
     const bool absent = devices.error().reason == Reason::kDriverMissing && !has_nvml_;
     if (absent && IsTegraWithoutNvml(root_, config_.driver_root))
       return SetCombinedGpu(CombinedGpu{kTegra, {}});
@@ -116,7 +116,7 @@ std::shared_ptr<const cdi::Parts> PlatformBackend::DescribeForCdi(
   if (config_.cdi_vendor.empty() || resource_ == config_.family) return nullptr;
   DriverFiles files = FindDriverFiles(root_, DriverTree(root_, config_));
   const bool found = !files.libraries.version.empty();
-  // While the driver is replaced its former files are named: a container that starts without a
+  // While the driver is replaced, its former files stay named. A container that starts without a
   // driver would be worse than one that does not start yet.
   if (found || files_.libraries.version.empty()) files_ = std::move(files);
   const bool matters = !found && !std::ranges::all_of(devices, IsWholePlatform);
@@ -165,7 +165,7 @@ void PlatformBackend::TellImex() {
                                : "start nvidia-imex, or make the channel"}});
 }
 
-// Once: the files of a JetPack that the agent does not know, or does not see, tell nothing.
+// Logged once: the agent may not know a JetPack's files, or not see them.
 void PlatformBackend::TellForced() {
   if (told_forced_ || HasTegraFiles(root_, config_.driver_root)) return;
   told_forced_ = true;
@@ -175,8 +175,7 @@ void PlatformBackend::TellForced() {
              {"driver", config_.driver_root}});
 }
 
-// Takes down what the scan has shown. Returns the device that all GPUs are, if it is this
-// resource's.
+// Records the scan's device for all GPUs. Returns it if it is this resource's.
 std::vector<Device> PlatformBackend::SetCombinedGpu(std::optional<CombinedGpu> whole) {
   const MutexLock lock(mutex_);
   const std::string before = whole_ ? whole_->id : "";
@@ -195,7 +194,7 @@ std::vector<Device> PlatformBackend::SetCombinedGpu(std::optional<CombinedGpu> w
 Device PlatformBackend::Describe(const std::string& id) const {
   Device device;
   device.key = {resource_, id};
-  // As NVIDIA's plugin has it, the index of a Tegra's GPU is 0, and that of all GPUs "all".
+  // As in NVIDIA's plugin: the index of a Tegra's GPU is 0, and "all" stands for all GPUs of WSL.
   const bool by_index = config_.id_strategy == IdStrategy::kIndex && id == kTegra;
   device.visible_as = by_index ? "0" : id;
   device.model = id == kWsl ? "NVIDIA GPUs of WSL" : "NVIDIA Tegra";
@@ -203,19 +202,20 @@ Device PlatformBackend::Describe(const std::string& id) const {
     device.nodes.push_back({.host_path = Below(config_.dev_root, kDxg), .container_path = kDxg});
   }
   AddImex(root_, config_, device);
-  if (config_.vgpu.on) device.memory = config_.memory_if_untold;  // NVML's would be of one GPU
+  if (config_.vgpu.on)
+    device.memory = config_.memory_if_untold;  // NVML would report that of one GPU
   if (!device.defect) device.defect = VgpuTrouble(config_, device);
   return device;
 }
 
-// To load a library with every scan is dear, and what a node is it stays.
+// Loading a library in every scan is expensive, and a node's platform does not change.
 bool PlatformBackend::IsWsl() {
   if (!is_wsl_ && !has_nvml_) is_wsl_ = HasDxCore(root_, config_.driver_root);
   return is_wsl_;
 }
 
 bool PlatformBackend::HasDxg() const {
-  // An agent in a container may see the host's node in its own /dev only.
+  // An agent in a container may have the host's node only in its own /dev.
   return os::Exists(root_.Path(Below(config_.dev_root, kDxg))) || os::Exists(root_.Path(kDxg));
 }
 
@@ -252,7 +252,7 @@ void PlatformBackend::RescanSoon() {
   if (events_ != nullptr) events_->RescanSoon();
 }
 
-// What is told of any GPU is told of the device that all are.
+// A report about any GPU is about the device that stands for all.
 void PlatformBackend::Report(const DeviceKey& key, Evidence evidence) {
   const MutexLock lock(mutex_);
   if (events_ == nullptr) return;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of node GPUs are on, and their backend on those where they are not told apart:
+// The backend for every kind of node. On WSL and Tegra GPUs cannot be told apart, and all are one
+// device.
 //
-// - WSL, where libdxcore.so can be loaded: all GPUs are one device "all", with /dev/dxg. It is
-//   looked for until NVML has answered.
-// - Tegra, by its files where there is no NVML, or by a GPU of NVML's that is part of the
-//   processor, or because the configuration says so: all are one device "tegra", without nodes.
-// - any other: as NVML lists them (nvidia.h).
+// - WSL: libdxcore.so can be loaded. The device is "all", with /dev/dxg. The library is looked for
+//   until NVML has answered.
+// - Tegra: its files are there and NVML is not, or a GPU of NVML's is part of the processor, or the
+//   configuration says so. The device is "tegra", without nodes.
+// - Any other: as NVML lists them (nvidia.h).
 //
-// Such a device is good as long as what the platform was told by is there; where that is NVML's
-// word, as long as NVML's checks of the GPU are; where it is the configuration's, always. Threads:
-// as in backend.h.
+// Such a device is good as long as the evidence of its platform is there. If that is NVML, its
+// checks of the GPUs decide. If that is the configuration, the device is always good. Threads: as
+// in backend.h.
 #pragma once
 
 #include <atomic>
@@ -27,18 +28,19 @@
 
 namespace tessera::nvidia {
 
-// Whether libdxcore.so can be loaded, below the driver's root or from where the loader finds it.
+// Whether libdxcore.so can be loaded, from below the driver's root or from the loader's
+// directories.
 bool HasDxCore(const os::Root& root, const std::string& driver_root);
-// Whether files below the driver's root or the node's own say that this is a Tegra.
+// Whether files below the driver's root or the node's own name a Tegra.
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root);
-// Whether it is one by these files and NVML cannot even be loaded.
+// Whether such files name a Tegra and NVML cannot be loaded.
 bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root);
-// Whether NVIDIA's plugin has GPUs from NVML here, as on WSL, and not as a Tegra has them.
+// Whether NVIDIA's plugin would use NVML here, as on WSL, and not its Tegra code.
 bool NeedsNvml(const os::Root& root, const NvidiaConfig& config);
 
 class PlatformBackend : public Backend, private BackendEvents {
  public:
-  // `gpus` is the backend for a node where NVML tells GPUs apart.
+  // `gpus`: the backend for a node where NVML tells GPUs apart.
   PlatformBackend(std::string resource, NvidiaConfig config, os::Root root,
                   std::shared_ptr<Backend> gpus);
 
@@ -53,10 +55,10 @@ class PlatformBackend : public Backend, private BackendEvents {
   std::vector<std::string> HeldBy() const override { return gpus_->HeldBy(); }
 
  private:
-  // All GPUs as one.
+  // All GPUs as one device.
   struct CombinedGpu {
     std::string id;
-    std::vector<Device> parts;  // as NVML has them; empty: it was not asked
+    std::vector<Device> parts;  // NVML's devices; empty: NVML was not asked
   };
   void RescanSoon() override;
   void Report(const DeviceKey& key, Evidence evidence) override;
@@ -68,7 +70,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   bool HasDxg() const;
   void TellForced();
   void TellMissing(const cdi::Parts& parts);
-  // That the IMEX channel is missing, or is there again.
+  // Logs once that the IMEX channel is missing, or is back.
   void TellImex();
 
   const std::string resource_;
@@ -76,17 +78,17 @@ class PlatformBackend : public Backend, private BackendEvents {
   const os::Root root_;
   const std::shared_ptr<Backend> gpus_;
   std::atomic<bool> has_nvml_ = false;  // it has answered once
-  std::atomic<bool> is_wsl_ = false;    // its library was there once
+  std::atomic<bool> is_wsl_ = false;    // its library was found once
 
-  DriverFiles files_;  // as last found; for the thread of scans alone, as what follows
+  DriverFiles files_;  // as last found; the scan thread's own, with the next members
   bool told_no_libraries_ = false;
   bool told_forced_ = false;
-  std::set<std::string> told_missing_;  // features
-  bool told_no_imex_ = false;           // it was missing in the last scan
+  std::set<std::string> told_missing_;  // features that were logged as missing
+  bool told_no_imex_ = false;           // logged as missing by the last scan
 
   Mutex mutex_;  // events are reported under it
   BackendEvents* events_ TESSERA_GUARDED_BY(mutex_) = nullptr;
-  std::optional<CombinedGpu> whole_ TESSERA_GUARDED_BY(mutex_);  // by the last scan
+  std::optional<CombinedGpu> whole_ TESSERA_GUARDED_BY(mutex_);  // as the last scan found it
 };
 
 }  // namespace tessera::nvidia

@@ -20,7 +20,7 @@ namespace {
 using Ids = std::vector<std::string>;
 using Discovery = NvidiaConfig::Discovery;
 
-// What is told of devices and counted, on any thread.
+// The reports and counts of devices, from any thread.
 class HeardBackend : public BackendEvents {
  public:
   void RescanSoon() override {}
@@ -48,7 +48,7 @@ class PlatformTest : public testing::Test {
  protected:
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
 
-  // A backend of such a node, which is node_ from now on.
+  // A backend for such a node, which becomes node_.
   std::shared_ptr<PlatformBackend> On(const std::string& hardware,
                                       const NvidiaConfig& config = {}) {
     node_.emplace(directory_, hardware);
@@ -172,7 +172,7 @@ TEST_F(PlatformTest, AnXidOfATegrasGpuIsOneOfItsDevice) {
             (Ids{node_->hardware().gpus[0].uuid + " 79", "nvidia.com/gpu/tegra xid"}));
 }
 
-// A GPU in a slot beside the one in the processor.
+// A GPU in a slot, besides the one in the processor.
 constexpr char kMixed[] =
     "driver: \"540.4.0\"\n"
     "platform: tegra\n"

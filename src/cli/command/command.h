@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subcommand as data: what it is called, what it takes, examples, and the function that does it.
-// The parser, --help, the shell completions and the man page are all made from this one tree. Plain
-// data; one thread.
+// A subcommand as data: name, options, examples, and the function that runs it. The parser, --help,
+// shell completions and the man page come from one tree of them. Plain data; one thread.
 #pragma once
 
 #include <functional>
@@ -21,15 +20,15 @@ inline constexpr int kUsage = 2;
 // A flag ("--output") or, in capitals, an argument without one ("DEVICE").
 struct Option {
   std::string name{};
-  std::string value{};  // what follows a flag: "FORMAT"; empty: a switch
+  std::string value{};  // a flag's value, by name: "FORMAT"; empty: a switch
   std::string help{};
   char letter = 0;                     // 'o' for "-o"
-  std::string fallback{};              // the value when it is not given
-  std::string environment{};           // the variable that is read when it is not given
-  std::string note{};                  // what else --help says: "[default: it depends]"
+  std::string fallback{};              // the default value
+  std::string environment{};           // the variable that is read without the flag
+  std::string note{};                  // a note for --help: "[default: it depends]"
   std::vector<std::string> choices{};  // the only values; empty: any
   bool required = false;
-  bool repeated = false;  // a flag that may be given several times: see Arguments::repeated
+  bool repeated = false;  // the flag may be given several times: see Arguments::repeated
 
   bool IsFlag() const { return name.starts_with("--"); }
   // "output" for "--output": the key in Arguments.
@@ -41,7 +40,7 @@ struct Example {
   std::string meaning;  // one sentence
 };
 
-// What was given on the command line, by Option::Key. Options with a fallback are always there.
+// The values on the command line, by Option::Key. An option with a fallback always has one.
 class Arguments {
  public:
   void Set(std::string key, std::string value) { values_[std::move(key)] = std::move(value); }
@@ -49,16 +48,16 @@ class Arguments {
     repeated_.emplace_back(std::move(key), std::move(value));
   }
   bool Has(std::string_view key) const { return values_.find(key) != values_.end(); }
-  // Empty when it was not given.
+  // Empty: not given.
   std::string Get(std::string_view key) const {
     auto found = values_.find(key);
     return found == values_.end() ? "" : found->second;
   }
   const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
-  // What stands behind a command that reads its words by itself.
+  // The words of a command that reads them by itself.
   const std::vector<std::string>& words() const { return words_; }
   void SetWords(std::vector<std::string> words) { words_ = std::move(words); }
-  // The flags that may be repeated, with their values, in the order they were given.
+  // The repeatable flags with their values, in the order given.
   const std::vector<std::pair<std::string, std::string>>& repeated() const { return repeated_; }
 
  private:
@@ -70,14 +69,14 @@ class Arguments {
 struct Command {
   std::string name{};
   std::string summary{};      // a few words, for lists
-  std::string description{};  // paragraphs, parted by empty lines
+  std::string description{};  // paragraphs, separated by empty lines
   std::vector<Option> options{};
   std::vector<Example> examples{};
   std::vector<Command> commands{};
-  // Its command line has rules of its own: whatever follows its name, --help included, is in
-  // Arguments::words. `options` are for the help alone.
+  // The command has its own rules: all words after its name, --help included, are in
+  // Arguments::words. `options` are only for the help.
   bool reads_words = false;
-  // Returns the exit code. Empty: one of `commands` must be given.
+  // Returns the exit code. Empty: one of `commands` is required.
   std::function<int(const Arguments&)> run{};
 };
 

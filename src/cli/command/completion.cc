@@ -39,7 +39,7 @@ std::string Quote(std::string_view text) {
   return out + "'";
 }
 
-// All words that may come after a command: its commands, the values of its arguments, its flags.
+// All words that may follow a command: its commands, the values of its arguments, its flags.
 std::string WordsOf(const Command& command) {
   std::vector<std::string> words;
   for (const Command& child : command.commands) words.push_back(child.name);

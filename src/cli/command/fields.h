@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of the agent's documents as text. What is missing is empty: a newer or older agent must
-// not keep a person from seeing the rest. Pure; any thread.
+// Members of the agent's documents as text. A missing member is empty, so that the rest of a newer
+// or older agent's document is still shown. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tessera::cli {
 
-// The value as an object; an empty one when it is something else.
+// The value as an object; empty: it is another type.
 const json::Object& ObjectOf(const json::Value& value);
 // The objects in the list `key`.
 std::vector<const json::Object*> ObjectsIn(const json::Object& object, std::string_view key);
@@ -23,7 +23,7 @@ bool IsTrue(const json::Object& object, std::string_view key);
 
 // "dummy.com/npu/7".
 std::string DeviceName(const json::Object& device);
-// "default/train-0"; "pod UID" where only that is known.
+// "default/train-0", or "pod UID" if only that is known.
 std::string PodName(const json::Object& holder);
 
 }  // namespace tessera::cli

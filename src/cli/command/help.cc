@@ -23,7 +23,7 @@ std::string FlagTerm(const Option& option) {
   return letter + option.name + (option.value.empty() ? "" : " " + option.value);
 }
 
-// Names at the left, texts beside them; below a name that is too wide.
+// Names on the left, texts next to them, or below a name that is too wide.
 std::string Section(std::string_view title, const std::vector<Entry>& entries) {
   if (entries.empty()) return "";
   size_t width = 0;

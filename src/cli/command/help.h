@@ -9,16 +9,16 @@
 
 namespace tessera::cli {
 
-// `path` is how the command is called: "tessera devices".
+// `path`: the command's full name, "tessera devices".
 std::string HelpText(const Command& command, std::string_view path);
 
 // "tessera devices [OPTIONS] [COMMAND]".
 std::string UsageLine(const Command& command, std::string_view path);
 
-// What an option is, with its choices, default and environment variable.
+// An option's description, with its choices, default and environment variable.
 std::string OptionText(const Option& option);
 
-// The same words for --help and the man page.
+// For --help and the man page.
 struct ExitCode {
   int code;
   std::string_view meaning;

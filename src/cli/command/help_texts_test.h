@@ -8,8 +8,8 @@
 
 namespace tessera::cli {
 
-// Every summary, description, option and example of the tree. No default and no choice: they are
-// no prose.
+// Every summary, description, option and example of the tree. Defaults and choices are no prose and
+// are left out.
 inline std::string HelpTexts(const Command& command) {
   std::string out = command.summary + "\n\n" + command.description + "\n\n";
   for (const Option& option : command.options) out += option.help + "\n\n";

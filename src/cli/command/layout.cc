@@ -31,7 +31,7 @@ std::string_view Code(Tone tone) {
   return "";
 }
 
-// Takes from the widest column that may be cut, one at a time, until the row fits.
+// Narrows the widest column that may be cut, step by step, until the row fits.
 void Shrink(std::vector<size_t>& widths, const std::vector<Column>& columns, size_t limit) {
   auto total = [&] {
     size_t used = 0;
@@ -49,7 +49,7 @@ void Shrink(std::vector<size_t>& widths, const std::vector<Column>& columns, siz
   }
 }
 
-// Where the character begins that stands in this column, from 0.
+// The offset of the character in this column, from 0.
 size_t OffsetOf(std::string_view text, size_t column) {
   size_t seen = 0;
   size_t at = 0;
@@ -73,7 +73,7 @@ bool IsUuid(std::string_view text) {
 std::string Line(const std::vector<Column>& columns, const std::vector<size_t>& widths,
                  const std::vector<Cell>& cells, const View& view) {
   std::string line;
-  size_t owed = 0;  // spaces before the next text, so that none stand at the end
+  size_t owed = 0;  // spaces before the next text, so that lines have none at their end
   for (size_t i = 0; i < columns.size(); ++i) {
     if (widths[i] == 0) continue;
     std::string text = columns[i].cut == Cut::kMiddle ? ElideMiddle(cells[i].text, widths[i])

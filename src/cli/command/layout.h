@@ -8,29 +8,29 @@
 
 namespace tessera::cli {
 
-// Lines are no longer than this, whatever the terminal, but where everything is asked for.
+// The longest line on any terminal, unless the view has any width.
 inline constexpr int kMostColumns = 120;
 
-// Where text is going.
+// The output's properties.
 struct View {
-  int columns = 0;  // 0: any width, nothing is cut nor shortened
+  int columns = 0;  // 0: any width, no text is cut or shortened
   bool color = false;
 };
 
-// What a text says about the thing it stands for; shown as colour.
+// The meaning of a text, shown as colour.
 enum class Tone : uint8_t { kPlain, kGood, kWarning, kBad, kQuiet, kTitle };
 
-// `text` in the tone's colour, or as it is where there are no colours.
+// `text` in the tone's colour; unchanged if the view has no colours.
 std::string Paint(std::string_view text, Tone tone, const View& view);
 
-// The text cut to `columns`, with "…" at its end when something was cut.
+// The text cut to `columns`, with "…" at its end if it was cut.
 std::string Elide(std::string_view text, size_t columns);
 
-// The same with "…" in its middle: names of pods differ at their ends.
+// Elide with the "…" in the middle, as names of pods differ at their ends.
 std::string ElideMiddle(std::string_view text, size_t columns);
 
-// The text with each UUID in it shortened to its first part, as people recognise it:
-// "GPU-8a1f1d3c…". As it is where the view has any width.
+// The text with each UUID shortened to its first part, as people recognise it: "GPU-8a1f1d3c…".
+// Unchanged if the view has any width.
 std::string Shortened(std::string_view text, const View& view);
 
 // "note: TEXT", broken at spaces to fit the view.
@@ -41,7 +41,7 @@ enum class Cut : uint8_t { kNever, kEnd, kMiddle };
 struct Column {
   std::string title;
   bool right = false;     // numbers
-  Cut cut = Cut::kNever;  // where, when the table is wider than the view
+  Cut cut = Cut::kNever;  // the way to cut it if the table is wider than the view
 };
 
 struct Cell {
@@ -49,8 +49,8 @@ struct Cell {
   Tone tone = Tone::kPlain;
 };
 
-// A table: titles, then rows, two spaces between columns, nothing at line ends. Columns without any
-// text are left out. Where it is too wide for the view, columns that may be cut are, the widest
+// A table: titles, then rows, with two spaces between columns and none at line ends. Columns
+// without text are left out. If the table is too wide, the widest columns that may be cut are cut
 // first.
 std::string Table(const std::vector<Column>& columns, const std::vector<std::vector<Cell>>& rows,
                   const View& view);

@@ -11,7 +11,7 @@
 namespace tessera::cli {
 namespace {
 
-// Text that roff must not take as its own: no request at the start of a line, hyphens as typed.
+// Escapes text for roff: no request at the start of a line, hyphens as typed.
 std::string Escape(std::string_view text) {
   std::string out;
   for (char c : text) {

@@ -10,7 +10,7 @@
 
 namespace tessera::cli {
 
-// Nothing when the whole text is not a finite number of this type.
+// Null: the whole text is not a finite number of this type.
 template <class T>
 std::optional<T> ParseNumber(std::string_view text) {
   T number = 0;

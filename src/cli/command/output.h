@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command writes: results to standard output, the rest to standard error.
+// A command's output: results to standard output, all else to standard error.
 #pragma once
 
 #include <optional>
@@ -14,31 +14,27 @@
 
 namespace tessera::cli {
 
-// The program's name in what it says of failures; "tessera" where nobody sets it. Before any
-// thread.
+// Sets the program's name for messages; the default is "tessera". Call it before any thread starts.
 void SetProgramName(std::string_view name);
 
-// Writes to standard output; kOk, or kFailed when it cannot be written (a full disk, a closed
-// pipe).
+// Writes to standard output. kFailed: it cannot be written, as with a full disk or a closed pipe.
 int Print(std::string_view text);
 void PrintToError(std::string_view text);
 
-// "PROGRAM: MESSAGE [NAME]: ADVICE" on standard error; returns kFailed.
+// Prints "PROGRAM: MESSAGE [NAME]: ADVICE" on standard error; returns kFailed.
 int PrintFailure(const Error& error);
 
-// "PROGRAM COMMAND: WHAT" on standard error, for a value that the parser could not judge; returns
-// kUsage.
+// Prints "PROGRAM COMMAND: WHAT" on standard error, for a value that the parser could not check.
+// Returns kUsage.
 int PrintMisuse(std::string_view command, std::string_view what);
 
-// How standard output is best written to: as wide as the terminal, up to kMostColumns, which it
-// also is where there is none; colours on a terminal alone, and not against NO_COLOR. `wide`: of
-// any width.
+// Standard output's properties. The width is the terminal's, at most kMostColumns; without a
+// terminal it is kMostColumns. Colours need a terminal and no NO_COLOR. `wide`: any width.
 View OutputView(bool wide = false);
 
-// --output FORMAT, -o for short; the first form is the default.
+// --output FORMAT, or -o; the first form is the default.
 Option OutputOption(std::vector<std::string> forms);
-// Prints a document where --output asks for one, "json" or "yaml"; nothing where it asks for a form
-// for people.
+// Prints the document if --output is "json" or "yaml". Null: another form was asked for.
 std::optional<int> PrintDocument(const Arguments& arguments, const json::Value& value);
 
 }  // namespace tessera::cli

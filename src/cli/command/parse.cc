@@ -36,8 +36,8 @@ struct Node {
   std::deque<Node> children{};
 };
 
-// Whether the parser must know of it. All flags of the agent would take it a tenth of a
-// millisecond, for it compares each with all others.
+// Whether the parser must know the option. It compares each flag with all others, so all flags of
+// the agent would take a tenth of a millisecond.
 bool MayBeGiven(const Option& option, const std::vector<std::string>& words) {
   if (!option.IsFlag() || option.required || option.letter != 0) return true;
   return !option.environment.empty() || std::ranges::any_of(words, [&](const std::string& word) {
@@ -55,7 +55,7 @@ void AddOption(Node& node, const Option& option, const std::vector<std::string>&
     return;
   }
   if (option.repeated) {
-    // One value for each time it is given, never all words that follow.
+    // One value for each time, not all words that follow.
     slot.parser = node.app->add_option(names, slot.texts)->allow_extra_args(false);
   } else {
     slot.parser = node.app->add_option(names, slot.text);
@@ -66,7 +66,7 @@ void AddOption(Node& node, const Option& option, const std::vector<std::string>&
   if (option.required) slot.parser->required();
 }
 
-// The parser learns only of the commands that are named: all of them would take it a millisecond.
+// Only named commands are given to the parser: all of them would take a millisecond.
 void Build(Node& node, const std::vector<std::string>& words) {
   for (const Option& option : node.command->options) AddOption(node, option, words);
   for (const Command& command : node.command->commands) {
@@ -77,7 +77,7 @@ void Build(Node& node, const std::vector<std::string>& words) {
   if (!node.command->commands.empty()) node.app->require_subcommand(0, 1);
 }
 
-// The nodes from the root to the command that was named, as far as the parser got.
+// The nodes from the root to the named command, as far as the parser got.
 std::vector<const Node*> Chain(const Node& root) {
   std::vector<const Node*> chain = {&root};
   while (true) {
@@ -92,8 +92,8 @@ std::vector<const Node*> Chain(const Node& root) {
   }
 }
 
-// The values of the flags that may be repeated. The parser tells the order of the flags, and each
-// flag the order of its own values.
+// Collects the values of repeatable flags. The parser has the order of flags, and each flag the
+// order of its values.
 void CollectRepeated(const Node& node, Arguments& arguments) {
   std::map<const CLI::Option*, size_t> taken;
   for (const CLI::Option* given : node.app->parse_order()) {
@@ -130,7 +130,7 @@ bool TakesFile(const Command& command) {
                              [](const Option& option) { return option.name == "--config"; });
 }
 
-// What to say of a word that means nothing here.
+// The message for an unknown word.
 std::string Unknown(const Node& node, const std::string& word) {
   bool flag = word.starts_with("-");
   std::vector<std::string> known;
@@ -150,8 +150,8 @@ std::string Unknown(const Node& node, const std::string& word) {
   return meant ? fmt::format("{}; did you mean '{}'?", text, *meant) : text;
 }
 
-// What to say of a value that is not among its option's choices; nothing when all are. The parser
-// has the words even where it gave up.
+// The message for a value outside its option's choices; null: all are good. The parser has the
+// words even after an error.
 std::optional<std::string> WrongChoice(const std::vector<const Node*>& chain) {
   for (const Node* node : chain) {
     for (const Node::Slot& slot : node->slots) {
@@ -168,10 +168,10 @@ std::optional<std::string> WrongChoice(const std::vector<const Node*>& chain) {
   return {};
 }
 
-// What to say where the parser gave up.
+// The message for the parser's error.
 std::string Explain(const std::vector<const Node*>& chain, const CLI::Error& error) {
   const Node& node = *chain.back();
-  // An unknown word explains more than what is missing because of it.
+  // An unknown word explains more than a missing option that follows from it.
   if (auto unknown = node.app->remaining(); !unknown.empty()) return Unknown(node, unknown.front());
   if (auto wrong = WrongChoice(chain)) return *wrong;
   std::string text = error.what();
@@ -192,15 +192,15 @@ Parsed Misuse(const Node& node, const std::string& what) {
   return parsed;
 }
 
-// Whether a command of that name, at or below this one, reads its words by itself.
+// Whether a command with that name, at or below this one, reads its words by itself.
 bool HasReader(const Command& command, std::string_view name) {
   if (command.reads_words && command.name == name) return true;
   return std::ranges::any_of(command.commands,
                              [&](const Command& child) { return HasReader(child, name); });
 }
 
-// What to say of a flag with nothing behind its '=', as where a script's variable is empty: the
-// parser would take the next word for its value.
+// The message for a flag with an empty value after '=', as from an empty variable of a script. The
+// parser would take the next word as its value.
 std::optional<Parsed> Emptied(const Node& root, const std::vector<std::string>& words) {
   const Node* node = &root;
   for (const std::string& word : words) {
@@ -223,11 +223,11 @@ Parsed ParseAll(const Command& program, const std::vector<std::string>& words) {
   try {
     Build(root, words);
     if (auto misuse = Emptied(root, words)) return *misuse;
-    // The parser takes its words from the back.
+    // The parser takes its words from the end.
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
     const Node& node = *Chain(root).back();
-    // Nobody is helped by the help of another command than the one that was misspelt.
+    // The help of another command than the misspelt one would not help.
     if (auto unknown = node.app->remaining(); !unknown.empty()) {
       return Misuse(node, Unknown(node, unknown.front()));
     }
@@ -250,7 +250,7 @@ Parsed ParseAll(const Command& program, const std::vector<std::string>& words) {
 Parsed Parse(const Command& program, const std::vector<std::string>& words) {
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (!HasReader(program, *word)) continue;
-    // The word may also be the value of a flag; then another command comes out.
+    // The word may also be a flag's value; then another command results.
     Parsed parsed = ParseAll(program, {words.begin(), word + 1});
     if (parsed.command == nullptr || !parsed.command->reads_words) continue;
     parsed.arguments.SetWords({word + 1, words.end()});

@@ -57,7 +57,7 @@ using Values = std::map<std::string, std::string, std::less<>>;
 class ParseTest : public testing::Test {
  protected:
   Parsed Of(const std::vector<std::string>& words) { return Parse(program_, words); }
-  // What is said of words that are wrong.
+  // The message for wrong words.
   std::string Wrong(const std::vector<std::string>& words) {
     Parsed parsed = Of(words);
     EXPECT_EQ(parsed.command, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: other programs, such as shells and man, that read what we print.
+// For tests: runs other programs that read our output, such as shells and man.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tessera::cli {
 
-// Runs a program and returns its exit code, -1 when it does not start, and all it wrote.
+// Runs a program; returns its exit code and output. The code is -1 if it does not start.
 inline std::pair<int, std::string> RunProgram(const std::vector<std::string>& argv) {
   std::string directory = os::MakeTemporaryDirectory("/tmp/tessera-cli-").value();
   auto process = os::Process::Start(argv, directory + "/out");

@@ -21,7 +21,7 @@ bool IsWord(std::string_view text) {
   });
 }
 
-// Whether a text means itself without quotes, in YAML 1.1 and 1.2 alike.
+// Whether a text without quotes is the same text in YAML 1.1 and 1.2.
 bool IsPlain(std::string_view text) {
   if (text.empty() || text.back() == ' ' || text.back() == ':') return false;
   if (kLetters.find(text.front()) == text.npos && text.front() != '/') return false;
@@ -46,7 +46,7 @@ std::string Scalar(const json::Value& value) {
 
 void WriteBlock(std::string& out, const json::Value& value, size_t indent);
 
-// What comes after "key:" or "-"; `first_inline` puts a map's first key on the same line.
+// Writes the value after "key:" or "-". `first_inline` puts a map's first key on the same line.
 void WriteAfter(std::string& out, const json::Value& value, size_t indent, bool first_inline) {
   if (!IsBlock(value)) {
     out += " " + Scalar(value) + "\n";
@@ -64,7 +64,7 @@ void WriteBlock(std::string& out, const json::Value& value, size_t indent) {
   if (value.is_object()) {
     for (const auto& [key, member] : value.as_object()) {
       out.append(indent, ' ') += Text(std::string_view(key)) + ":";
-      // Lists stand at their key's own column, as Kubernetes writes them.
+      // Lists start at their key's column, as Kubernetes writes them.
       WriteAfter(out, member, member.is_array() ? indent : indent + 2, false);
     }
     return;

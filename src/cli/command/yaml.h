@@ -8,7 +8,7 @@
 
 namespace tessera::cli {
 
-// Ends with a newline. Text that could be read as something else stands in double quotes.
+// Ends with a newline. Ambiguous text is in double quotes.
 std::string WriteYaml(const json::Value& value);
 
 }  // namespace tessera::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several configuration files a node is to have, as NVIDIA's config-manager decides it.
-// Pure; any thread.
+// Chooses a node's configuration file among several, by the rules of NVIDIA's config-manager. Pure;
+// any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,22 @@
 
 namespace tessera::config_manager {
 
-// What counts where neither the node's label nor the default names a file.
+// The choice if neither the node's label nor the default names a file.
 enum class Fallback : uint8_t {
-  kNamed,   // the file that is called "default"
-  kSingle,  // the only file there is
-  kEmpty,   // none: a configuration with nothing in it
+  kNamed,   // the file with the name "default"
+  kSingle,  // the only file
+  kEmpty,   // none: an empty configuration
 };
-// "named,single"; kInvalid for any other word.
+// Parses "named,single"; kInvalid for any other word.
 Result<std::vector<Fallback>> ParseFallbacks(std::string_view text);
 
 struct ChoiceRules {
-  std::string usual;  // the file of nodes without the label; empty: there is none
+  std::string usual;  // the file of nodes without the label; empty: none
   std::vector<Fallback> fallbacks;
 };
 
-// The chosen one of `files`, or "" for a configuration with nothing in it. `label` is what the
-// node's label says; nothing where it has none. kNotFound when a file that is named is not there,
-// or nothing says which.
+// The chosen file among `files`; "": an empty configuration. `label`: the value of the node's
+// label; null: it has none. kNotFound: a named file is missing, or no rule chooses one.
 Result<std::string> ChooseFile(const std::optional<std::string>& label, const ChoiceRules& rules,
                                const std::vector<std::string>& files);
 

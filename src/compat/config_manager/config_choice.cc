@@ -21,7 +21,7 @@
 namespace tessera::config_manager {
 namespace {
 
-// Nothing where the node has no such label.
+// Null: the node has no such label.
 std::optional<std::string> LabelIn(const json::Value& node, const std::string& label) {
   const auto labels = kube::MetadataOf(node).labels;
   const auto found = labels.find(label);
@@ -29,8 +29,8 @@ std::optional<std::string> LabelIn(const json::Value& node, const std::string& l
   return found->second;
 }
 
-// A ConfigMap's volume has its own machinery beside the files, in directories and links that begin
-// with two dots.
+// Leaves out directories and links that begin with two dots, which a ConfigMap's volume uses
+// internally.
 Result<std::vector<std::string>> FilesIn(const std::string& directory) {
   std::vector<std::string> files = TRY(os::ListDirectory(directory));
   std::erase_if(files, [&](const std::string& name) {
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> FilesIn(const std::string& directory) {
   return files;
 }
 
-// Whether both are one file in the end: what lies in a ConfigMap's volume are links themselves.
+// Whether both lead to one file. A ConfigMap's volume has links too, so both are followed.
 bool LeadToOneFile(const std::string& a, const std::string& b) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(a, error);
@@ -69,7 +69,7 @@ class ConfigChoice {
     loop_.Stop();
   }
 
-  // The list is read, and was.
+  // The list request begins or has ended.
   void Begun() { known_ = false; }
   void Listed() {
     if (!known_) Missing();
@@ -83,7 +83,7 @@ class ConfigChoice {
   }
 
  private:
-  // Whether the link led elsewhere before.
+  // Makes the link. True: it led to another file before.
   Result<bool> Point(const std::optional<std::string>& label) {
     const std::vector<std::string> files = TRY(FilesIn(options_.directory));
     const std::string file = TRY(ChooseFile(label, options_.rules, files));
@@ -94,7 +94,7 @@ class ConfigChoice {
     return true;
   }
 
-  // A configuration with nothing in it, beside the link.
+  // An empty configuration, next to the link.
   Result<std::string> Empty() const {
     std::string path = options_.link + ".empty";
     TRY(os::ReplaceFile(path, "version: v1\n", 0644));
@@ -119,7 +119,7 @@ class ConfigChoice {
   os::Loop& loop_;
   const ConfigChoiceOptions options_;
   int exit_code_ = 0;
-  bool known_ = false;  // the API server knows the node
+  bool known_ = false;  // whether the API server has the node
 };
 
 Result<kube::Access> FindAccess(const std::string& kubeconfig) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA's config-manager: the node's label says which of several configuration files counts, and a
-// link to it stands where the device plugin reads its configuration. A process of its own, beside
-// the agent or NVIDIA's own plugin.
+// NVIDIA's config-manager. The node's label chooses a configuration file, and a link to that file
+// stands where the device plugin reads its configuration. It is a process of its own, next to the
+// agent or NVIDIA's plugin.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@
 namespace tessera::config_manager {
 
 struct ConfigChoiceOptions {
-  bool oneshot = false;    // ends once the link stands
+  bool oneshot = false;    // ends once the link is made
   std::string kubeconfig;  // empty: the pod's service account
   std::string node;
   std::string label;      // "nvidia.com/device-plugin.config"
   std::string directory;  // of the files
-  std::string link;       // to the chosen one
+  std::string link;       // to the chosen file
   ChoiceRules rules;
-  int signal = 0;       // to be sent when the link leads elsewhere; 0: none
-  std::string process;  // to the first process of this name (the first word of its command line)
+  int signal = 0;       // sent when the link changes; 0: none
+  std::string process;  // receives the signal: the first with this first word of its command line
 };
 
-// Until SIGTERM or SIGINT, or, once, until the link stands; the exit code. A label that names no
-// file leaves the link as it is, with a warning; once, it ends with 1, and so it does where there
-// is no process to be told.
+// Runs until SIGTERM or SIGINT, or, with `oneshot`, until the link is made. Returns the exit code.
+// A label that names no file leaves the link, with a warning. With `oneshot` that gives 1, as does
+// a missing process for the signal.
 int RunConfigChoice(const ConfigChoiceOptions& options);
 
 }  // namespace tessera::config_manager

@@ -19,7 +19,7 @@
 namespace tessera::config_manager {
 namespace {
 
-// Chooses once, by an API server with a thread of its own, which knows the node.
+// Chooses once, with an API server on its own thread that has the node.
 class ConfigChoiceTest : public testing::Test {
  protected:
   ConfigChoiceTest() {
@@ -71,7 +71,7 @@ class ConfigChoiceTest : public testing::Test {
     EXPECT_EQ(posix_spawn(&pid, "/bin/sleep", nullptr, nullptr, words, environ), 0);
     return pid;
   }
-  // The signal that ended it; SIGKILL, ours, where there was no other.
+  // The signal that ended it; SIGKILL if only the test's own did.
   static int EndOf(pid_t pid) {
     int status = 0;
     EXPECT_EQ(kill(pid, SIGKILL), 0);

@@ -19,12 +19,12 @@ namespace {
 
 constexpr char kSection[] = "nvidia";
 
-// Of HAMi's webhook and scheduler, and of former versions.
+// Keys of HAMi's webhook and scheduler, and of older versions.
 constexpr std::array<std::string_view, 7> kOfOthers = {
     "resourcePriorityName", "overwriteEnv",           "defaultGPUNum",     "runtimeClassName",
     "migProfileAllowlist",  "migGeometriesAllowlist", "knownMigGeometries"};
 
-// The value as a flag would have it; nothing where it is of another type.
+// The value as a flag's text; null: it has another type.
 std::optional<std::string> TextOf(const Option& option, const Node& node) {
   if (!node.IsScalar()) return std::nullopt;
   if (std::holds_alternative<std::string Settings::*>(option.member)) return node.scalar;
@@ -53,7 +53,7 @@ class Reader {
       const auto option = std::ranges::find_if(
           Options(), [&](const Option& each) { return each.in_file && each.name == name; });
       if (option != Options().end()) {
-        // Charts leave nothing behind a key whose value they were not given.
+        // Charts write a key with no value if they were given none.
         const bool is_empty =
             entry.value.IsNull() || (entry.value.IsScalar() && Trim(entry.value.scalar).empty());
         if (!is_empty) ReadOption(*option, entry.value);
@@ -80,7 +80,7 @@ class Reader {
     }
   }
 
-  // HAMi passes over such a key; what looks like one that it knows is told.
+  // HAMi ignores an unknown key; one close to a known key gives a warning.
   void TellUnknown(const Node& key) {
     std::vector<std::string> names;
     for (const Option& option : Options()) {

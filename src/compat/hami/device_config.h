@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's device-config.yaml, of which the part for NVIDIA's GPUs is read: other vendors' parts, and
-// what is for HAMi's webhook and scheduler alone, are nothing to the agent. Any thread.
+// Reads HAMi's device-config.yaml: its part for NVIDIA's GPUs. Other vendors' parts, and settings
+// of HAMi's webhook and scheduler, are ignored. Any thread.
 #pragma once
 
 #include "compat/hami/settings.h"
@@ -9,10 +9,10 @@
 
 namespace tessera::config::hami {
 
-// Whether the file is that, by its key `nvidia`, which no file of NVIDIA's plugin has.
+// Whether the file has the key `nvidia`, which no file of NVIDIA's plugin has.
 bool IsDeviceConfig(const Document& document);
 
-// What cannot be used is in the findings, of the same document, and leaves its default.
+// A value that cannot be used is reported in findings, of the same document, and keeps its default.
 void ReadDeviceConfig(const Document& document, Settings& settings, Findings& findings);
 
 }  // namespace tessera::config::hami

@@ -16,7 +16,7 @@ namespace {
 constexpr char kNodeName[] = "node-name";
 constexpr std::string_view kNvidiasVersion = "v1";
 
-// GPU feature discovery has this flag as well.
+// GPU feature discovery has this flag too.
 void TakeNodeName(const nvidia::CommandLine& line, LoadResult& loaded) {
   const auto given = line.further.find(kNodeName);
   const bool said = loaded.SourceOf("api.nodeName") != "default";
@@ -25,7 +25,7 @@ void TakeNodeName(const nvidia::CommandLine& line, LoadResult& loaded) {
   loaded.sources["api.nodeName"] = fmt::format("flag --{}", kNodeName);
 }
 
-// A flag of HAMi's says something of virtual GPUs, which there are none of.
+// Warnings for HAMi's flags, as NVIDIA's plugin has no virtual GPUs.
 std::vector<Problem> Misplaced(const nvidia::CommandLine& line) {
   std::vector<Problem> problems;
   for (const auto& [name, text] : line.further) {
@@ -40,7 +40,7 @@ std::vector<Problem> Misplaced(const nvidia::CommandLine& line) {
   return problems;
 }
 
-// As HAMi's plugin looks for it where KUBECONFIG names none; a pod has its service account then.
+// As HAMi's plugin does if KUBECONFIG names none. In a pod it uses the service account.
 void FindKubeconfig(Settings& settings) {
   const std::string path = settings.home + "/.kube/config";
   const bool absolute = settings.home.starts_with('/');

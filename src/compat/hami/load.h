@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent is to do in the place of HAMi's device plugin. A flag overrides a variable, which
-// overrides the node's entry in config.json, which overrides device-config.yaml, which overrides
-// the default of HAMi's chart; so do flags that HAMi's plugin takes and passes over. HAMi's plugin
-// is NVIDIA's with more to it: whatever that one would be told holds as well.
+// Loads the configuration for an agent that replaces HAMi's device plugin. A flag overrides a
+// variable, which overrides the node's entry in config.json. That overrides device-config.yaml,
+// which overrides the default of HAMi's chart. Flags that HAMi's plugin ignores count too. HAMi's
+// plugin extends NVIDIA's, so NVIDIA's settings apply as well.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@
 
 namespace tessera::config::hami {
 
-// `sources` are a device plugin's: `file` is there and HAMi's, the environment has what HAMi's
-// plugin reads, and the line its flags. Any thread.
+// `sources`: those of a device plugin. The file is HAMi's; environment and line are those of HAMi's
+// plugin. Any thread.
 LoadResult Load(const Schema& schema, nvidia::Sources sources, const NodeConfig& node);
 
-// The name of the node by which config.json knows it; empty: nobody says it.
+// The node's name in config.json; empty: unknown.
 std::string NodeNameOf(const nvidia::Sources& sources);
 
 enum class Format : uint8_t { kOwn, kNvidia, kHami };
-// Whose configuration the file is, by its shape: one that is like none is ours.
+// The file's format by its shape; a file like none of them is ours.
 Format FormatOf(const Document& document);
 
-// By whichever plugin's configuration the file is, HAMi's or NVIDIA's, which is also without one.
-// One thread.
+// Loads a file of HAMi's or NVIDIA's plugin, by its shape. Without a file NVIDIA's rules apply. One
+// thread.
 LoadResult LoadEither(const Schema& schema, nvidia::Sources sources, NodeConfigFile& nodes);
 
 }  // namespace tessera::config::hami

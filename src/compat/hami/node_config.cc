@@ -27,7 +27,7 @@ const Option* OptionOf(std::string_view key) {
   return nullptr;
 }
 
-// Reads the entries of one node. Paths in errors are those of the file.
+// Reads one node's entries. Paths in errors are those of the file.
 class Entries {
  public:
   Entries(const std::string& name, std::string_view node) : name_(name), node_(node) {}
@@ -88,8 +88,7 @@ class Entries {
     return {};
   }
 
-  // The value as a flag would have it, empty where it says nothing; none where it is of another
-  // type.
+  // The value as a flag's text; empty: unset; null: it has another type.
   static std::optional<std::string> TextOf(const Option& option, const json::Value& value) {
     if (std::holds_alternative<std::string Settings::*>(option.member)) {
       const auto* text = value.if_string();
@@ -129,7 +128,7 @@ class Entries {
     return {};
   }
 
-  // A list that is not empty takes the place of a former entry's.
+  // A non-empty list replaces that of an earlier entry.
   template <class T, class ReadItem>
   Status ReadList(const json::Value& value, const std::string& at, std::string_view wanted,
                   std::vector<T>& list, const std::string& path, ReadItem read) {
@@ -182,7 +181,7 @@ Result<NodeConfig> ReadNodeConfig(const std::string& name, std::string_view text
 
 void Apply(const NodeConfig& config, Settings& settings, Findings& findings) {
   for (const NodeConfig::Value& value : config.values) {
-    // It was read before, as good.
+    // It was checked at the first reading.
     (void)SetText(*value.option, value.text, settings);
     findings.SetOutside(value.option->Path(), value.origin, value.text, true);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's config.json: what single nodes have otherwise than device-config.yaml says. Keys are read
-// in any spelling, as Go's JSON has it; of several entries for a node the later one wins, key by
-// key; and what is zero, empty or false says nothing.
+// HAMi's config.json: the settings of single nodes that differ from device-config.yaml. Keys match
+// in any case, as in Go's JSON. Of several entries for a node the later one wins, key by key. A
+// zero, empty or false value counts as unset.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace tessera::config::hami {
 
-// Where HAMi's DaemonSet has it.
+// The path in HAMi's DaemonSet.
 inline constexpr char kNodeConfigFile[] = "/config/config.json";
 
-// What the file says of one node. Plain data; any thread.
+// One node's settings in the file. Plain data; any thread.
 struct NodeConfig {
   struct Value {
     const Option* option = nullptr;
@@ -37,13 +37,13 @@ struct NodeConfig {
   bool operator==(const NodeConfig&) const = default;
 };
 
-// `name` stands for the file. An error where what it says of this node cannot be used; what it says
-// of others is nothing to this one.
+// `name` stands for the file in messages. An error if the settings of this node cannot be used;
+// those of other nodes are ignored.
 Result<NodeConfig> ReadNodeConfig(const std::string& name, std::string_view text,
                                   std::string_view node);
 
 void Apply(const NodeConfig& config, Settings& settings, Findings& findings);
-// What is set to what is left out, among findings.
+// The path of the left-out GPUs in findings.
 inline constexpr char kFilter[] = "nvidia.filterdevices";
 
 // The file while the program runs. One thread.
@@ -52,8 +52,8 @@ class NodeConfigFile {
   explicit NodeConfigFile(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  // As it is now. Of one that is not good, or gone, `warnings` tells, and the last good one counts;
-  // one that has never been there says nothing.
+  // The present settings. If the file is bad or gone, the last good one counts, with a warning. A
+  // file that was never there gives no settings.
   NodeConfig Read(const std::string& node, std::vector<Problem>& warnings);
 
  private:

@@ -95,7 +95,7 @@ class NodeConfigFileTest : public testing::Test {
  protected:
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(dir_)); }
   void Write(const std::string& text) { ASSERT_TRUE(os::WriteFileAtomically(file_.path(), text)); }
-  // The split count, and what is told.
+  // The split count and the messages.
   std::string ReadNode(const std::string& node = "worker-1") {
     std::vector<Problem> warnings;
     const NodeConfig config = file_.Read(node, warnings);

@@ -15,7 +15,7 @@
 namespace tessera::config::hami {
 namespace {
 
-// As our own keys have it.
+// The limit of our own key.
 constexpr int64_t kMostMemory = 100'000'000;  // MiB
 constexpr int64_t kMostFactor = 1 << 20;
 constexpr int64_t kMostScaling = 100;
@@ -141,7 +141,7 @@ Misfit Outside(const Option& option, const std::string& text) {
                                  option.max, Quoted(text))};
 }
 
-// Stores a text in a member of any of the types; one overload each.
+// Stores a text in a member; one overload for each type.
 struct Store {
   const Option& option;
   const std::string& text;

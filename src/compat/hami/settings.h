@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a site has told HAMi about its NVIDIA GPUs, in HAMi's own words, besides what NVIDIA's
-// device plugin would be told. Names, meanings and defaults (the Helm chart's) are those of HAMi
-// 2.10 (https://github.com/Project-HAMi/HAMi). Plain data; any thread.
+// A site's HAMi settings for NVIDIA's GPUs, besides those of NVIDIA's device plugin. Names,
+// meanings and defaults (the Helm chart's) are those of HAMi 2.10
+// (https://github.com/Project-HAMi/HAMi). Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct Settings {
   std::string cores_name = "nvidia.com/gpucores";
   int64_t default_memory = 0;  // MB; 0: all
   int64_t default_cores = 0;   // percent
-  int64_t memory_factor = 1;   // 0 is 1
+  int64_t memory_factor = 1;   // 0 counts as 1
 
-  // Of the node.
+  // The node's settings.
   std::string node_name{};
   int64_t split_count = 10;
   double memory_scaling = 1;
@@ -34,11 +34,11 @@ struct Settings {
   std::vector<std::string> filtered_uuids{};
   std::vector<int64_t> filtered_indices{};
 
-  // Of the plugin.
+  // The plugin's settings.
   std::string hook_path = "/usr/local";
   std::string topology_score{};  // "true"
   std::string kubeconfig{};
-  std::string home{};  // where a kubeconfig may be if none is named
+  std::string home{};  // the home directory, for a kubeconfig if none is named
   int64_t verbosity = 0;
   bool operator==(const Settings&) const = default;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what HAMi's configuration amounts to, and what a person is told about it.
+// For tests: the configuration from HAMi's settings, and the messages about them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace tessera::config::hami {
 
-// All that the plugin is started with.
+// Everything that the plugin is started with.
 struct Started {
   std::string yaml = "nvidia: {}\n";
   std::string json{};  // of config.json, for node "worker-1"
@@ -36,14 +36,14 @@ struct Started {
         FullSchema(),
         {.file = Document::Parse("t.yaml", yaml), .environment = environment, .line = line}, node);
     if (!has_cdi) return loaded;
-    // Also where an error keeps it from being decided.
+    // Also if an error keeps it undecided.
     std::erase_if(loaded.warnings,
                   [](const Problem& warning) { return warning.reason == Reason::kConfigOpen; });
     return PreferCdi(std::move(loaded), "containerd://2.2.0");
   }
 };
 
-// What a good one amounts to, without a warning.
+// The configuration of good settings, without a warning.
 inline Config Good(const Started& started) {
   const LoadResult loaded = started.Load();
   EXPECT_EQ(Text(loaded.errors) + Text(loaded.warnings), "");
@@ -66,7 +66,7 @@ inline std::string Told(const Started& started) {
   return out;
 }
 
-// "VALUE  # ORIGIN" of a setting of ours.
+// "VALUE  # ORIGIN" of one of our settings.
 inline std::string Came(const Started& started, const std::string& path) {
   const LoadResult loaded = started.Load();
   EXPECT_EQ(Text(loaded.errors), "");

@@ -18,7 +18,7 @@ namespace tessera::config::hami {
 namespace {
 
 constexpr std::string_view kGpu = "nvidia.com/gpu";
-constexpr int64_t kDebug = 5;  // of klog's verbosity; HAMi's chart asks for 4
+constexpr int64_t kDebug = 5;  // of the verbosity of klog; the chart of HAMi sets 4
 constexpr char kMigStrategy[] = "flags.migStrategy";
 
 using VirtualGpu = NvidiaConfig::Vgpu;
@@ -41,7 +41,7 @@ class Translation {
   }
 
  private:
-  // `path` of ours is what it is because of `theirs`.
+  // Records that HAMi's setting `theirs` is the source of our `path`.
   void Note(const std::string& path, const std::string& theirs) {
     const std::string source = findings_.SourceOf(theirs);
     result_.sources[path] = source == "default" ? "HAMi's default" : source;
@@ -67,7 +67,7 @@ class Translation {
     }
   }
 
-  // Of time-slicing there remains that of MIG devices.
+  // Only MIG devices can be time-sliced; GPUs become virtual ones.
   void LeaveOutSharing() {
     if (plugin_.mps) {
       findings_.Warn(Reason::kConfigUnsupported, "sharing.mps",
@@ -83,8 +83,8 @@ class Translation {
     if (plugin_.time_slicing->resources.empty()) plugin_.time_slicing.reset();
   }
 
-  // What pods ask for reaches containers best by CDI, which can say it when it is known whose it
-  // is. Where nobody names it, the node's container runtime decides.
+  // CDI is best for pods' requests, as the grant can wait until its container is known. If no CDI
+  // strategy is configured, the node's container runtime decides.
   void ChooseStrategies() {
     const auto is_cdi = [](const std::string& name) { return name.starts_with("cdi-"); };
     undecided_ = std::ranges::none_of(plugin_.list_strategies, is_cdi);
@@ -96,7 +96,7 @@ class Translation {
     plugin_.pass_device_specs = false;
   }
 
-  // What documents would say is there, and nobody names them yet.
+  // The documents' content is set; no strategy uses it yet.
   void LeaveCdiOpen() {
     result_.undecided = true;
     for (Resource& resource : result_.config.resources) {
@@ -134,7 +134,7 @@ class Translation {
     Note("resources[0].replicaSeparator", "");
     Note("resources[0].numaTopology", "nvidia.enableNumaTopology");
     if (kind.in_mig_mode == NvidiaConfig::InMigMode::kWhole) {
-      // A GPU in MIG mode cannot be divided in any other way.
+      // A GPU in MIG mode cannot be divided in another way.
       kind.in_mig_mode = NvidiaConfig::InMigMode::kLeftOut;
     }
     kind.memory_if_untold = static_cast<int>(settings_.preconfigured_memory);
@@ -150,7 +150,7 @@ class Translation {
     while (hook.ends_with('/')) hook.remove_suffix(1);
     vgpu.directory = fmt::format("{}/vgpu", hook);
     Note(at + "directory", "nvidia.hookPath");
-    vgpu.install = "/usr/lib/tessera/libvgpu.so";  // of the image
+    vgpu.install = "/usr/lib/tessera/libvgpu.so";  // in the image
     Note(at + "install", "");
     vgpu.mode = VirtualGpu::Mode::kRequested;
     Note(at + "mode", "nvidia");
@@ -181,8 +181,7 @@ class Translation {
     Note(at + "memoryFactor", "nvidia.memoryFactor");
   }
 
-  // HAMi's webhook writes a policy that is not the default into pods, where it wins over what the
-  // plugin says.
+  // HAMi's webhook writes a non-default policy into pods, where it overrides the plugin's setting.
   void TranslateTunables(VirtualGpu& vgpu) {
     const std::string at = "resources[0].nvidia.vgpu.";
     const std::string disable = "nvidia.disableCoreLimit";
@@ -202,7 +201,7 @@ class Translation {
     Note(at + "podCorePolicy", "");
   }
 
-  // Of all resources, or their GPUs would be those of another one.
+  // Filters all resources, or another resource would get the GPUs.
   void TranslateFilter() {
     std::vector<NvidiaConfig::Selector> exclude;
     std::vector<std::string> keys;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's settings in our own words: virtual GPUs that are worth what their pods ask for, beside
-// what is NVIDIA's plugin's. Pure.
+// Translates HAMi's settings, and those of NVIDIA's plugin with them. The result has virtual GPUs
+// with the sizes that their pods ask for. Pure.
 #pragma once
 
 #include "compat/hami/settings.h"
@@ -10,8 +10,8 @@
 
 namespace tessera::config::hami {
 
-// `plugin` is what NVIDIA's plugin would have been told, by the same findings. What is not served
-// is an error.
+// `plugin`: the settings of NVIDIA's plugin, from the same findings. An unsupported setting is an
+// error.
 nvidia::Translated Translate(const Settings& settings, nvidia::Settings plugin, Findings& findings);
 
 }  // namespace tessera::config::hami

@@ -68,7 +68,7 @@ class Parser {
   }
 
  private:
-  // As in Go: no word is a flag from the first on that is neither a flag nor a flag's value.
+  // As in Go, the first word that is neither a flag nor a flag's value ends the flags.
   void TellIgnored() {
     line_.warnings.push_back(
         {.reason = Reason::kConfigUnknownKey,
@@ -79,7 +79,7 @@ class Parser {
                                 Quoted(words_[i_]))});
   }
 
-  // The word behind this one, if it may be its value.
+  // The next word, if there is one.
   const std::string* Next() const { return i_ + 1 < words_.size() ? &words_[i_ + 1] : nullptr; }
 
   void Read(std::string_view name, std::optional<std::string> value) {
@@ -96,7 +96,7 @@ class Parser {
     const Option* option = further == further_.end() ? OptionOfFlag(name) : nullptr;
     if (option == nullptr && further == further_.end()) {
       line_.errors.push_back(Unknown(name));
-      // What follows may be its value.
+      // The next word may be its value.
       if (!value && Next() != nullptr && !Next()->starts_with('-')) ++i_;
       return;
     }

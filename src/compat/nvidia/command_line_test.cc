@@ -73,7 +73,7 @@ TEST(NvidiaCommandLine, WhatIsNoFlagIsTold) {
   EXPECT_EQ(ErrorsOf({"--"}), "");
 }
 
-// To Go no flag stands behind a word that is none.
+// In Go no flag follows a word that is no flag.
 TEST(NvidiaCommandLine, WhatStandsBehindAWordThatIsNoFlagHasNoEffectAndIsTold) {
   const Started started = {.words = {"--gds-enabled", "false", "--mig-strategy=single", "--also"}};
   std::string errors;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users get wrong and NVIDIA's plugin starts with all the same: each is told, and the agent
-// runs by it.
+// Mistakes of users with which NVIDIA's plugin starts anyway. The agent starts too, and warns of
+// each.
 #include <functional>
 #include <ostream>
 
@@ -15,8 +15,8 @@ namespace {
 struct Misuse {
   const char* name;
   Started started;
-  const char* warning;                                   // empty: nothing is said
-  std::function<void(Config&)> change = [](Config&) {};  // of what nobody's choice amounts to
+  const char* warning;                                   // empty: no warning
+  std::function<void(Config&)> change = [](Config&) {};  // from the default result
 };
 
 NvidiaConfig& Gpus(Config& config) {
@@ -27,7 +27,7 @@ void GiveNodes(Config& config) {
   config.resources[0].rendering.strategies.push_back(Strategy::kDeviceSpecs);
 }
 
-// As to what is said in any case: how a pod may get round the variable.
+// With this strategy there is no warning that a pod may bypass the variable.
 constexpr char kVolumeMounts[] = "--device-list-strategy=volume-mounts";
 
 const std::vector<Misuse> kMisuses = {

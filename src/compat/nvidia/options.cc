@@ -26,7 +26,7 @@ Misfit WrongType(std::string_view wanted, const std::string& text) {
           .message = fmt::format("takes {}, not {}", wanted, Quoted(text))};
 }
 
-// Stores texts in a member of any of the types; one overload each.
+// Stores texts in a member; one overload for each type.
 struct Store {
   std::span<const std::string> texts;
   Settings& settings;
@@ -64,7 +64,7 @@ struct Store {
 };
 
 struct Show {
-  const Settings settings;  // the defaults
+  const Settings settings;  // has the defaults
 
   std::string operator()(std::string Settings::* member) const { return settings.*member; }
   std::string operator()(bool Settings::* member) const {
@@ -202,7 +202,7 @@ std::vector<Option> OtherOptions() {
   };
 }
 
-// Of GPU feature discovery.
+// Options of GPU feature discovery.
 std::vector<Option> DiscoveryOptions() {
   return {
       {{"oneshot"},
@@ -280,7 +280,8 @@ void ApplyEnvironment(const std::map<std::string, std::string>& environment, Set
       const auto found = environment.find(name);
       if (found == environment.end()) continue;
       std::string text = found->second;
-      // Of an empty one the plugin makes an empty text, no, one empty item, or nothing.
+      // From an empty variable the plugin makes an empty text, false, a list with one empty item,
+      // or no value.
       if (text.empty() && option.IsSwitch()) text = "false";
       if (text.empty() && std::holds_alternative<std::vector<int64_t> Settings::*>(option.member)) {
         break;

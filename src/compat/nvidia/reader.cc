@@ -58,7 +58,7 @@ void Reader::ReadMap(const Node& map, const std::string& path, Spelling spelling
     });
     if (field != fields.end()) {
       const std::string at = JoinPath(path, field->name);
-      // In Go's JSON nothing is said by "null".
+      // In Go's JSON, "null" leaves the field unset.
       if (entry.value.IsNull()) continue;
       findings_.SetInFile(at, entry.value);
       field->read(entry.value, at);
@@ -99,7 +99,7 @@ void Reader::ReadOption(const Option& option, const Node& node) {
     settings_.** bool_member = *truth;
   } else if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&option.member)) {
     std::vector<std::string> texts;
-    // One text stands for a list of it; it is not split, unlike flags and variables.
+    // A single text is a list of one. It is not split, unlike in flags and variables.
     const std::span<const Node> items =
         node.IsSequence() ? std::span(node.items) : std::span(&node, 1);
     for (const Node& item : items) {

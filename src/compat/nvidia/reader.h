@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The config file of NVIDIA's device plugin, version v1, in YAML or JSON. One thread.
+// Reads the config file of NVIDIA's device plugin, version v1, in YAML or JSON. One thread.
 #pragma once
 
 #include <functional>
@@ -19,23 +19,24 @@ class Reader {
   Reader(const Document& document, Settings& settings, Findings& findings)
       : document_(document), settings_(settings), findings_(findings) {}
 
-  // Everything in the file. What cannot be used is in the findings and leaves its default; so are,
-  // as warnings, the keys that mean nothing. Of a file that is another program's as well those on
-  // top are that one's.
+  // Reads the whole file. A value that cannot be used is reported and keeps its default. Unknown
+  // keys give warnings. `shared`: another program reads the file too, so unknown top-level keys are
+  // that program's.
   void ReadAll(bool shared = false);
 
  private:
-  // A key of a map, and what reads its value.
+  // A key of a map, with the reader of its value.
   struct Field {
     std::string name;
     std::function<void(const Node&, const std::string& path)> read;
   };
-  // Whether "REPLICAS" is "replicas": Go takes any spelling but where the plugin decodes by itself.
+  // Whether "REPLICAS" is "replicas": Go accepts any case, except where the plugin decodes by
+  // itself.
   enum class Spelling { kAny, kExact };
 
   void ReadMap(const Node& map, const std::string& path, Spelling spelling,
                const std::vector<Field>& fields, bool others = false);
-  // The options of the table whose keys are one step below `path`.
+  // The options whose keys are one step below `path`.
   std::vector<Field> OptionsIn(const std::string& path);
   void ReadOption(const Option& option, const Node& node);
   void ReadVersion(const Node& node);
@@ -47,15 +48,15 @@ class Reader {
   void ReadReplicated(const Node& node, const std::string& path, ReplicatedResource& resource);
   void ReadDevices(const Node& node, const std::string& path, ReplicatedDevices& devices);
 
-  // Single values. Nothing, and reported, when the node is none of that type. Where Go converts to
-  // text, `5` and `off` are text too.
+  // Single values. Null, with a report: the node has another type. Where Go converts to text, `5`
+  // and `off` are text too.
   std::optional<std::string> Text(const Node& node, const std::string& path,
                                   bool converted = false);
   std::optional<bool> Bool(const Node& node, const std::string& path);
   std::optional<Duration> Interval(const Node& node, const std::string& path);
   std::optional<int64_t> Int(const Node& node, const std::string& path);
   std::optional<std::string> Name(const Node& node, const std::string& path);
-  // Whether all of the keys are there; what is missing is reported.
+  // Whether all of the keys are there. A missing one is reported.
   bool HasAll(const Node& map, const std::string& path,
               std::initializer_list<std::string_view> keys);
 

@@ -31,7 +31,7 @@ void CheckMps(const Settings& settings, Findings& findings) {
   }
 }
 
-// The name of shares that are renamed by default.
+// The default new name of shared devices.
 std::string SharedName(const ReplicatedResource& resource) {
   return resource.name + ".shared";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's device plugin makes of its settings once they are read. Pure.
+// The rules that NVIDIA's device plugin applies to its settings. Pure.
 #pragma once
 
 #include "compat/nvidia/settings.h"
@@ -10,8 +10,8 @@ namespace tessera::config::nvidia {
 // Reports every value that the plugin would refuse to start with.
 void Validate(const Settings& settings, Findings& findings);
 
-// Takes out, with a warning each, what the plugin reads and then switches off: names for models and
-// profiles, new names of one's own, and the choice of devices to replicate.
+// Removes settings that the plugin reads and then disables, with a warning each. These are names
+// for models and profiles, own new names, and the choice of devices to replicate.
 void SwitchOff(Settings& settings, Findings& findings);
 
 }  // namespace tessera::config::nvidia

@@ -35,7 +35,7 @@ bool TakePrefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// Lower-case labels, parted by dots (RFC 1123).
+// Lower-case labels, separated by dots (RFC 1123).
 bool IsSubdomain(std::string_view text) {
   for (const std::string& label : Split(text, '.')) {
     const bool edges = !label.empty() && label.front() != '-' && label.back() != '-';
@@ -46,8 +46,8 @@ bool IsSubdomain(std::string_view text) {
   return true;
 }
 
-// All forms that Google's library reads: 36 characters, those in braces or behind "urn:uuid:", or
-// 32 digits alone.
+// All forms that Google's library reads: 36 characters, also in braces or after "urn:uuid:", or 32
+// digits.
 bool IsUuid(std::string_view text) {
   if (text.size() == 32) return std::all_of(text.begin(), text.end(), IsHexDigit);
   if (text.size() == 38 && text.front() == '{' && text.back() == '}') text = text.substr(1, 36);
@@ -123,7 +123,7 @@ std::optional<int64_t> WholeNumber(std::string_view text) {
 
 std::optional<int64_t> WholeNumberOrFloat(std::string_view text) {
   if (const auto number = WholeNumber(text)) return number;
-  constexpr double kMost = 1e15;  // of which each is a double of its own
+  constexpr double kMost = 1e15;  // up to here each whole number is exact
   const Parsed<double> number = IsFloat(text) ? ReadNumber(text) : ReadNumber("");
   const bool is_whole = number && std::abs(*number) <= kMost && std::trunc(*number) == *number;
   return is_whole ? std::optional(static_cast<int64_t>(*number)) : std::nullopt;
@@ -167,7 +167,7 @@ std::optional<Duration> SleepInterval(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
   if (text.empty()) return std::nullopt;
-  // The longer unit before the one that it begins with.
+  // A longer unit comes before the unit that it begins with.
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"ns", 1e-6}, {"us", 1e-3}, {"\u00b5s", 1e-3}, {"\u03bcs", 1e-3},
       {"ms", 1},    {"s", 1e3},   {"m", 60e3},       {"h", 3600e3}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of NVIDIA's device plugin has set, in the plugin's own words: config file v1, flags
-// and environment variables together. Names, defaults and meanings are those of k8s-device-plugin
-// 0.20 (https://github.com/NVIDIA/k8s-device-plugin). Plain data; any thread.
+// The settings of NVIDIA's device plugin, in its own terms: config file v1, flags and environment
+// variables together. Names, defaults and meanings are those of k8s-device-plugin 0.20
+// (https://github.com/NVIDIA/k8s-device-plugin). Plain data; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace tessera::config::nvidia {
 
-// Resources of the GPUs or MIG profiles that a pattern fits.
+// The resource of GPUs or MIG profiles that match a pattern.
 struct NamedPattern {
   std::string pattern{};
   std::string name{};  // with its prefix: "nvidia.com/gpu"
   bool operator==(const NamedPattern&) const = default;
 };
 
-// Which devices of a resource are replicated: all, the first so many, or those of a list.
+// The replicated devices of a resource: all, the first `count`, or a list.
 struct ReplicatedDevices {
   bool all = true;
-  int64_t count = 0;                // 0: not by number
+  int64_t count = 0;                // 0: not by count
   std::vector<std::string> list{};  // "0", "0:1", "GPU-<uuid>", "MIG-<uuid>", ...
   bool operator==(const ReplicatedDevices&) const = default;
 };
 
 struct ReplicatedResource {
   std::string name{};    // with its prefix
-  std::string rename{};  // the same; empty: it keeps its name
+  std::string rename{};  // with its prefix; empty: the name stays
   ReplicatedDevices devices{};
   int64_t replicas = 0;  // at least 2
   bool operator==(const ReplicatedResource&) const = default;
@@ -62,7 +62,7 @@ struct Settings {
   std::string container_driver_root = "/driver-root";  // driver_root, as the plugin sees it
   std::string allocation_policy = "distributed";
 
-  // Of the two variables about health checks: lists of XIDs.
+  // The two variables about health checks: lists of XIDs.
   std::string disabled_xids{};
   std::string enabled_xids{};
 
@@ -74,7 +74,7 @@ struct Settings {
   std::vector<std::string> cdi_feature_flags{};
   std::vector<std::string> cdi_disable_hooks{};
 
-  // Of GPU feature discovery, which reads the same file.
+  // Settings of GPU feature discovery, which reads the same file.
   bool gfd_oneshot = false;
   bool gfd_no_timestamp = false;
   Duration gfd_sleep_interval{60'000};
@@ -82,7 +82,7 @@ struct Settings {
   std::string gfd_machine_type_file = "/sys/class/dmi/id/product_name";
   bool use_node_feature_api = true;
   std::string kubeconfig{};
-  std::string passed_over{};  // of what is of no effect here
+  std::string passed_over{};  // for options without an effect here
 
   std::vector<NamedPattern> gpus{};
   std::vector<NamedPattern> migs{};

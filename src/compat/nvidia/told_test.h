@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what NVIDIA's settings amount to, and what a person is told about them, word for word.
+// For tests: the result of NVIDIA's settings, and the messages about them, word for word.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace tessera::config::nvidia {
 
-// A file and whatever else the plugin is started with.
+// A file, and everything else that the plugin is started with.
 struct Started {
   std::string yaml{};
   std::map<std::string, std::string> environment{};
@@ -36,7 +36,7 @@ inline Settings Read(const Started& started, std::string* errors, std::string* w
   return settings;
 }
 
-// What good settings are, without a warning.
+// The settings of a good start, without a warning.
 inline Settings Good(const Started& started) {
   std::string errors;
   std::string warnings;
@@ -45,14 +45,14 @@ inline Settings Good(const Started& started) {
   return settings;
 }
 
-// Only the messages, one a line: where they stand is tested for a few.
+// Only the messages, one a line; a few tests check their places.
 inline std::string Messages(const std::vector<Problem>& problems) {
   std::string out;
   for (const Problem& problem : problems) out += problem.message + "\n";
   return out;
 }
 
-// Every error of the plugin's own.
+// Every error by the plugin's own rules.
 inline std::string Told(const Started& started) {
   const Sources sources = started.From();
   Findings findings(*sources.file);

@@ -23,7 +23,7 @@ namespace tessera::config::nvidia {
 namespace {
 
 constexpr std::string_view kGpu = "nvidia.com/gpu";
-constexpr std::string_view kMig = "nvidia.com/mig-";  // and a profile
+constexpr std::string_view kMig = "nvidia.com/mig-";  // followed by a profile
 constexpr uint64_t kMaxXid = 9'999;                   // as our own key has it
 constexpr char kMpsMount[] = "/mps";  // where NVIDIA's DaemonSets mount flags.mpsRoot
 constexpr char kCdiKind[] = "k8s.device-plugin.nvidia.com/gpu";
@@ -31,7 +31,7 @@ constexpr char kStrategies[] = "flags.plugin.deviceListStrategy";
 
 using Pieces = std::map<std::string_view, std::optional<tessera::nvidia::CdiPiece>>;
 
-// What NVIDIA's names mean; nothing: what it is about is never in our documents.
+// The meaning of NVIDIA's names; null: our documents never have such a piece.
 const Pieces& HookPieces() {
   using tessera::nvidia::CdiPiece;
   static const Pieces pieces = {
@@ -65,13 +65,13 @@ class Translation {
   }
 
  private:
-  // `path` of ours is what it is because of `theirs`.
+  // Records that the setting `theirs` is the source of our `path`.
   void Note(const std::string& path, const std::string& theirs) {
     const std::string source = findings_.SourceOf(theirs);
     result_.sources[path] = source == "default" ? "NVIDIA's default" : source;
   }
 
-  // The path need not be set by anybody.
+  // Warns also about a path that is not set.
   void Warn(Reason reason, const std::string& path, const std::string& message) {
     if (findings_.IsSet(path)) return findings_.Warn(reason, path, message);
     findings_.AddWarning({.reason = reason,
@@ -80,8 +80,7 @@ class Translation {
                           .message = fmt::format("{} {}", path, message)});
   }
 
-  // Empty is what NVIDIA's plugin takes for the root; from there on it looks for others that are
-  // not absolute.
+  // NVIDIA's plugin takes an empty path as the root, and looks for relative paths from there.
   std::string Directory(const std::string& path, const std::string& value) {
     if (value.empty()) return "/";
     if (!CheckAbsolutePath(value)) return value;
@@ -91,7 +90,7 @@ class Translation {
     return absolute;
   }
 
-  // Where nobody says anything, kubelet is looked for in all of its usual places.
+  // Without the setting, kubelet is looked for in all its usual places.
   void TranslateKubelet() {
     constexpr std::string_view kEnd = "/device-plugins/kubelet.sock";
     const std::string path = "kubelet-socket";
@@ -109,7 +108,7 @@ class Translation {
     Note("kubelet.root", path);
   }
 
-  // What GPU feature discovery is told says how the agent labels, where it is to do that.
+  // Settings of GPU feature discovery apply to the agent's labels.
   void TranslateDiscovery() {
     constexpr Duration kShortest{1'000};
     constexpr Duration kLongest{86'400'000};  // as our own key has it
@@ -135,7 +134,7 @@ class Translation {
   void TranslateFile(const std::string& value, const std::string& theirs, const std::string& ours,
                      std::string& member) {
     if (!findings_.IsSet(theirs)) return;
-    if (CheckAbsolutePath(value)) return;  // nobody asks for labels: no reason to refuse the file
+    if (CheckAbsolutePath(value)) return;  // labels may be off, so the file is not refused
     member = value;
     Note(ours, theirs);
   }
@@ -151,7 +150,7 @@ class Translation {
 
   bool IsMixed() const { return settings_.mig_strategy == "mixed"; }
 
-  // A family of MIG devices of these profiles, like the first resource in all but its devices.
+  // Adds a family of MIG devices with these profiles. Its other settings are the first resource's.
   Resource& AddFamily(const std::string& profiles, std::string_view suffix) {
     const std::string at = fmt::format("resources[{}]", result_.config.resources.size());
     Resource family = result_.config.resources[0];
@@ -183,7 +182,7 @@ class Translation {
     resource.rendering.strategies.clear();
     for (const std::string& name : settings_.list_strategies) {
       const auto strategy = StrategyFromName(name);
-      // What is none of the plugin's own was reported.
+      // An unknown strategy was reported when it was read.
       if (strategy && strategy != Strategy::kDeviceSpecs && !Uses(resource, *strategy)) {
         resource.rendering.strategies.push_back(*strategy);
       }
@@ -216,7 +215,7 @@ class Translation {
     Note("resources[0].cdi.kind", kStrategies);
     Note("resources[0].cdi.annotationPrefix", prefix);
     if (const auto misfit = CheckAnnotationPrefix(rendering.cdi_annotation_prefix)) {
-      // Runtimes look for what begins so, whatever stands behind it.
+      // Runtimes look only at the prefix.
       const std::string usual = Settings().cdi_annotation_prefix;
       rendering.cdi_annotation_prefix = fmt::format("{}{}", usual, kBehind);
       findings_.Warn(misfit->reason, prefix,
@@ -225,10 +224,10 @@ class Translation {
     }
   }
 
-  // What is about the documents alone.
+  // Settings of the documents alone.
   void TranslateCdiDocument(NvidiaConfig& kind) {
     const std::string hook = "flags.plugin.nvidiaCTKPath";
-    // Where nobody names it, it is looked for.
+    // Without the setting, the hook is looked for.
     if (findings_.IsSet(hook) && CheckAbsolutePath(settings_.cdi_hook_path)) {
       findings_.Warn(Reason::kConfigBadValue, hook,
                      fmt::format("is {}, no absolute path, and has no effect: the hook is looked "
@@ -283,10 +282,10 @@ class Translation {
       kind.id_strategy = tessera::nvidia::IdStrategy::kIndex;
       Note("resources[0].nvidia.idStrategy", "flags.plugin.deviceIDStrategy");
     }
-    // True is the plugin's default; only who wrote it wants the agent to end.
+    // The plugin's default is true. The agent ends only if the user set it.
     const std::string fail = "flags.failOnInitError";
     if (findings_.IsSet(fail)) {
-      // Where labels are of GPUs that the driver does not have, there need not be one.
+      // With labels for GPUs of vfio-pci, the driver may be absent.
       kind.fail_on_init_error =
           settings_.fail_on_init_error && settings_.discovery_strategy != "vfio";
       Note("resources[0].nvidia.failOnInitError", fail);
@@ -365,7 +364,7 @@ class Translation {
     resource.kind = KindConfig::Of(std::move(kind));
   }
 
-  // MPS rules time-slicing out wherever it stands, as in NVIDIA's plugin.
+  // MPS excludes time-slicing wherever both are set, as in NVIDIA's plugin.
   void TranslateSharing() {
     if (settings_.mps) {
       if (settings_.time_slicing) {
@@ -383,8 +382,8 @@ class Translation {
     }
   }
 
-  // Of a resource that stands there twice NVIDIA's plugin makes the ids of both, so that the larger
-  // number counts. The later one is emptied.
+  // NVIDIA's plugin makes the ids of both entries of a resource, so the larger number counts. The
+  // later entry is emptied.
   std::vector<ReplicatedResource> Distinct(std::vector<ReplicatedResource> resources,
                                            const std::string& path) {
     std::map<std::string, size_t> first;
@@ -410,7 +409,7 @@ class Translation {
     for (size_t i = 0; i < resources.size(); ++i) {
       const ReplicatedResource& shared = resources[i];
       const std::string at = fmt::format("{}.resources[{}]", path, i);
-      if (shared.name.empty() || shared.replicas < 2) continue;  // reported where it was read
+      if (shared.name.empty() || shared.replicas < 2) continue;  // reported when it was read
       const bool is_mig = IsMixed() && shared.name.starts_with(kMig);
       if (shared.name != kGpu && !is_mig) {
         findings_.Warn(Reason::kConfigUnsupported, at + ".name",
@@ -440,7 +439,7 @@ class Translation {
     resource.policy = policy;
     Note(fmt::format("resources[{}].policy", index), path);
     Note(fmt::format("resources[{}].replicas", index), from + ".replicas");
-    // Of MPS a second share brings nothing: a client has one size, whatever it holds.
+    // A second share of MPS gives no more: each client has one size.
     const bool usual = policy.division == Division::kMps;
     if (!replication.fail_requests_greater_than_one.value_or(usual)) return;
     resource.rendering.one_per_container = true;

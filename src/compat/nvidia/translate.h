@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the settings of NVIDIA's device plugin to Tessera's own configuration. Pure.
+// Translates settings of NVIDIA's device plugin into Tessera's configuration. Pure.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@ namespace tessera::config::nvidia {
 
 struct Translated {
   Config config;
-  // Which keys are set because of NVIDIA's settings, and where those were written.
+  // The source of each key that NVIDIA's settings set.
   std::map<std::string, std::string> sources{};
-  // What containers get is brought by CDI, where the node's container runtime has it.
+  // CDI brings containers their devices, if the node's container runtime supports it.
   bool undecided = false;
 };
 
-// What the settings amount to. Settings without a counterpart are in CheckGaps; values that have
-// none are reported here.
+// The settings as our configuration. CheckGaps reports settings without a counterpart, this
+// function values without one.
 Translated Translate(const Settings& settings, Findings& findings);
 
 }  // namespace tessera::config::nvidia

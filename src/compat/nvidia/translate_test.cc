@@ -18,7 +18,7 @@ using tessera::nvidia::Imex;
 using tessera::nvidia::OtherXids;
 using tessera::nvidia::XidClass;
 
-// What the plugin's defaults amount to.
+// The result of the plugin's defaults.
 Config Usual() {
   Config config;
   Resource& resource = config.resources.emplace_back();
@@ -65,7 +65,7 @@ TEST(NvidiaTranslation, WhatGpuFeatureDiscoveryIsToldSaysHowToLabel) {
        .words = {"--output=/out", "--machine-type-file=/machine", "--kubeconfig=/kubeconfig"}});
   EXPECT_EQ(told.config, wanted);
 
-  // No shorter and no longer than ours; a path that is of no use here refuses no file.
+  // The interval stays within our limits. An unusable path refuses no file.
   wanted = Usual();
   wanted.labels.sleep_interval = Duration(86'400'000);
   EXPECT_EQ(GoodLoad({.yaml = "flags: {gfd: {sleepInterval: infinite, outputFile: out}}"}).config,
@@ -112,7 +112,7 @@ TEST(NvidiaTranslation, TimeSlicingIsReplicas) {
             wanted);
 }
 
-// What `sharing.mps` amounts to, under this name.
+// The result of `sharing.mps` for this name.
 Config SharedByMps(const std::string& name) {
   Config config = Usual();
   Resource& resource = config.resources[0];
@@ -323,7 +323,7 @@ TEST(NvidiaTranslation, TheAgentEndsWithoutADriverOnlyWhereSomebodyWroteIt) {
                    .fail_on_init_error);
 }
 
-// XIDs that a rule names, whether each counts, and what others mean.
+// XIDs that a rule names, whether each counts, and the policy for others.
 struct XidRow {
   std::map<std::string, std::string> environment;
   std::vector<NvidiaConfig::XidRule> xids;

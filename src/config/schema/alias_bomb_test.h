@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small text of YAML that stands for far too many values. For tests.
+// A short YAML text that expands to far too many values. For tests.
 #pragma once
 
 #include <string>
 
 namespace tessera::config {
 
-// Nine lists of nine references each to the one before: 9^9 values.
+// Nine lists, each with nine references to the one before: 9^9 values.
 inline std::string AliasBomb() {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 9; ++i) {

@@ -26,8 +26,8 @@ Misfit Must(std::string_view rule, std::string_view text, Reason reason = Reason
   return {reason, fmt::format("must be {}, not {}", rule, Quoted(text)), ""};
 }
 
-// CDI's rule for both halves of a kind: begins with a letter, ends with a letter or digit. One
-// letter is not enough: CDI libraries in use take at least two.
+// CDI's rule for both halves of a kind: it begins with a letter and ends with a letter or digit.
+// CDI libraries in use require at least two characters.
 bool IsCdiPart(std::string_view part, std::string_view extra) {
   return part.size() >= 2 && IsLetter(part.front()) &&
          (IsLetter(part.back()) || IsDigit(part.back())) && AllOf(part, extra);
@@ -54,7 +54,7 @@ std::optional<Misfit> CheckSocketPath(std::string_view text) {
 }
 
 std::optional<Misfit> CheckResourceName(std::string_view text) {
-  // Of a family the longest of its names.
+  // A family is checked with its longest name.
   constexpr std::string_view kLongProfile = "1c.1g.141gb.me.all";
   if (IsExtendedResourceName(IsFamily(text) ? MemberName(text, kLongProfile) : std::string(text))) {
     return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<Misfit> CheckCdiKind(std::string_view text) {
 }
 
 std::optional<Misfit> CheckAnnotationPrefix(std::string_view text) {
-  constexpr size_t kLongest = 32;  // the resource's name follows, and both have 63 characters
+  constexpr size_t kLongest = 32;  // the name of the resource follows, 63 characters in all
   const size_t slash = text.find('/');
   const bool domain = slash == std::string_view::npos || IsCdiPart(text.substr(0, slash), "-.");
   const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
@@ -112,7 +112,7 @@ std::optional<Misfit> CheckHttpAddress(std::string_view text) {
   return Must("'off' or ADDRESS:PORT, such as 127.0.0.1:9440, [::1]:9440 or, for all, :9440", text);
 }
 
-// Kubernetes asks for one word; kubelet's own are not for others to write.
+// Kubernetes requires one word. Only kubelet may write its own condition types.
 std::optional<Misfit> CheckConditionType(std::string_view text) {
   constexpr std::array kKubelets = {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure",
                                     "NetworkUnavailable"};

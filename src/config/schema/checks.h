@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for single texts that their type does not express. Each returns why the text is not good,
-// as a continuation of the key's name, or nothing. Pure.
+// Rules for single texts beyond their type. Each returns why the text is not good, to follow the
+// key's name, or null. Pure.
 #pragma once
 
 #include <optional>

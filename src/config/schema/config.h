@@ -21,10 +21,10 @@ struct KubeletConfig {
   std::string
       root;  // directory with device-plugins, plugins_registry, pod-resources; empty: detect
   Registration registration = Registration::kAuto;
-  std::string socket_prefix = "tessera";  // file names of plugin sockets begin so
+  std::string socket_prefix = "tessera";  // prefix of the sockets' file names
   Duration register_timeout{12'000};      // one Register call
-  Duration stream_timeout{10'000};        // first ListAndWatch after Register
-  Duration poll{2'000};                   // kubelet.sock is looked at this often besides inotify
+  Duration stream_timeout{10'000};        // the first ListAndWatch after Register
+  Duration poll{2'000};                   // interval of looks at kubelet.sock, besides inotify
   bool operator==(const KubeletConfig&) const = default;
 };
 
@@ -32,32 +32,32 @@ struct HealthConfig {
   HealthPolicy policy;
   Duration check_interval{5'000};
   Duration check_timeout{2'000};
-  Duration stale_after{60'000};  // no answer for so long: unhealthy
+  Duration stale_after{60'000};  // unhealthy after this long without an answer
   bool operator==(const HealthConfig&) const = default;
 };
 
-// What the agent tells the API server.
+// The agent's use of the API server.
 struct ApiConfig {
-  bool use = true;         // where there is access to one
+  bool use = true;         // if it has access to one
   std::string kubeconfig;  // empty: the pod's service account
   std::string node_name;   // empty: NODE_NAME, or with a kubeconfig the machine's name
-  bool events = true;      // of devices that fall and come back
+  bool events = true;      // about devices that fall and come back
   std::string condition = "DevicesUnhealthy";  // of the node; "off": none
   bool operator==(const ApiConfig&) const = default;
 };
 
-// Where the labels go that the node is told of by.
+// Where the node's labels are written.
 enum class LabelsOutput : uint8_t {
   kOff,
   kFile,  // a feature file, which node feature discovery reads
   kNode,  // the node, through the API server
-  kAuto,  // the file where the directory of it is there, else the node
+  kAuto,  // the file if its directory exists, else the node
 };
 
-// Which GPUs they tell of.
+// The GPUs that the labels describe.
 enum class LabelledGpus : uint8_t {
-  kDriver,  // those that NVIDIA's driver has
-  kVfio,    // those that vfio-pci has, for virtual machines
+  kDriver,  // the GPUs of NVIDIA's driver
+  kVfio,    // the GPUs of vfio-pci, for virtual machines
 };
 
 struct LabelsConfig {
@@ -77,7 +77,7 @@ struct Resource {
   Placement placement = Placement::kSpread;
   Rendering rendering;
   std::string cdi_dir = "/var/run/cdi";
-  // The section that says which kind of device this is and how to find it.
+  // The section with the kind of device and its settings.
   KindConfig kind;
   bool operator==(const Resource&) const = default;
 };
@@ -95,7 +95,7 @@ struct Config {
   Duration advertise_debounce{50};
   Duration ledger_interval{10'000};
   Duration ledger_pending{600'000};
-  std::string root_prefix;  // for trying things out: /dev, /sys are looked up below it
+  std::string root_prefix;  // for trials: /dev and /sys are looked up below it
   std::vector<Resource> resources;
   bool operator==(const Config&) const = default;
 };

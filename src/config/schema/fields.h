@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How keys of the table are tied to members of Config: a section's struct is found by a function
-// from (config, at), a value in it by a pointer to member.
+// Ties keys of the schema to members of Config. A function from (config, at) finds a section's
+// struct; a pointer to member finds the value in it.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tessera::config {
 
-// A name in the file for each value of an enum, in the order of the documentation.
+// The name of each value of an enum, in the documentation's order.
 template <class E>
 using Choices = std::vector<std::pair<std::string, E>>;
 
@@ -38,8 +38,8 @@ Value Take(const T& member) {
 
 }  // namespace internal
 
-// `owner` is callable with (Config&, const At&) and (const Config&, const At&) and returns a
-// reference to the struct that `member` is in.
+// `owner` takes (Config&, const At&) or (const Config&, const At&). It returns a reference to the
+// struct of `member`.
 template <class Owner, class S, class T>
 Field Bind(Owner owner, T S::* member) {
   return {[=](Config& config, const At& at, const Value& value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about a configuration while it is read: where each setting came from, and what is
-// wrong so far. One thread.
+// The state of a reading: the origin of each setting, and the errors and warnings so far. One
+// thread.
 #pragma once
 
 #include <map>
@@ -15,27 +15,27 @@ namespace tessera::config {
 
 class Findings {
  public:
-  // `document` outlives this; its problems so far are the first errors.
+  // `document` outlives it; its problems are the first errors.
   explicit Findings(const Document& document);
 
-  // What stands twice in the document is told as a warning, as programs see it that go on with such
-  // a file. Before anything is read.
+  // Turns duplicate keys into warnings, as programs that accept such a file do. Call it before
+  // anything is read.
   void TolerateDuplicates();
 
-  // `path` is set by this node of the file; `good` says whether its value could be used.
+  // Notes that this node of the file sets `path`; `good`: its value could be used.
   void SetInFile(const std::string& path, const Node& at, bool good = true);
-  // `path` is set by "environment NAME" or "flag --NAME", which takes the file's place.
+  // Notes that "environment NAME" or "flag --NAME" sets `path`, instead of the file.
   void SetOutside(const std::string& path, std::string origin, std::string text, bool good);
 
   bool IsSet(const std::string& path) const;
-  // Whether it is set to something that could not be used: then rules about its value keep still.
+  // Whether its value could not be used. Rules about the value then report nothing.
   bool IsBad(const std::string& path) const;
   // "tessera.yaml:3", "environment NAME", "flag --NAME" or "default".
   std::string SourceOf(const std::string& path) const;
-  // The same of every path that is set.
+  // SourceOf for every path that is set.
   std::map<std::string, std::string> Sources() const;
 
-  // Adds "PATH MESSAGE" at the place where `path` is set, or the nearest section around it.
+  // Adds "PATH MESSAGE" at the place that sets `path`, or at the nearest section around it.
   void Report(Reason reason, const std::string& path, std::string_view message,
               std::string suggestion = "");
   void Warn(Reason reason, const std::string& path, std::string_view message,
@@ -43,18 +43,18 @@ class Findings {
   void Add(Problem problem);
   void AddWarning(Problem problem) { warnings_.push_back(std::move(problem)); }
 
-  // A file with so many errors is not the one that was meant: further ones are counted only.
+  // A file with this many errors was given by mistake; further ones are only counted.
   static constexpr size_t kMaxErrors = 100;
   bool IsFull() const { return errors_.size() >= kMaxErrors; }
 
-  // In the order of the file, then the rest.
+  // The file's errors in its order, then the rest.
   std::vector<Problem> SortedErrors() const;
   const std::vector<Problem>& warnings() const { return warnings_; }
 
  private:
   struct Place {
-    Node at;             // of the file
-    std::string origin;  // when not of the file
+    Node at;             // in the file
+    std::string origin;  // if not in the file
     bool good = true;
   };
   Problem Make(Reason reason, const std::string& path, std::string_view message,

@@ -35,49 +35,48 @@ enum class Type : uint8_t {
 };
 std::string_view TypeText(Type type);  // "path", "time", ...
 
-// What a change of the key while the agent runs means.
+// The effect of a change while the agent runs.
 enum class Effect : uint8_t {
   kLive,      // it takes effect at once
-  kRegister,  // the resource is registered with kubelet anew
+  kRegister,  // the resource registers with kubelet again
   kRestart,   // the old value stays until the agent is restarted
 };
 std::string_view EffectText(Effect effect);  // "at once", "new registration", "restart"
 
-// A value in the type that goes with its key: kBool bool, kInt int64_t, kDecimal double, kTime
+// A value by its key's type: kBool bool, kInt int64_t, kDecimal double, kTime Duration, kEnumList
+// and kPathList a list, others text.
 // Duration, kEnumList and kPathList a list, the rest text.
 using Value = std::variant<bool, int64_t, double, Duration, std::string, std::vector<std::string>>;
 
-// The positions in the lists that a path goes through, outermost first: for
-// "resources[1].dummy.nodes[0].hostPath" {1, 0}.
+// A path's positions in lists, outermost first: {1, 0} for "resources[1].dummy.nodes[0].hostPath".
 using At = std::array<size_t, 3>;
 
-// Where a key's value lives in Config.
+// The place of a key's value in Config.
 struct Field {
   std::function<void(Config&, const At&, const Value&)> store;
   std::function<Value(const Config&, const At&)> load;
 };
 
-// Where a list lives in Config.
+// The place of a list in Config.
 struct ListField {
   std::function<void(Config&, const At&)> append;
   std::function<size_t(const Config&, const At&)> size;
 };
 
-// A section of which one of several must be chosen: the kinds of a resource.
+// One of several sections of which one must be chosen: the kinds of a resource.
 struct ChoiceField {
   std::function<void(Config&, const At&)> choose;
   std::function<bool(const Config&, const At&)> chosen;
 };
 
-// Why a text of the right type is still not a good value; nothing when it is good. Of a kEnum: what
-// is to be said about a word that is none of its values.
+// Why a text of the right type is not a good value; null: it is good. For a kEnum, the advice for a
+// word that is not among its values.
 using Check = std::optional<Misfit> (*)(std::string_view text);
 
 struct Key;
 
-// The keys of a section or of a list's items. They are described when somebody first looks at them,
-// once for all copies: those of a section that no file has would be most of what a start takes to
-// read its configuration.
+// The keys of a section or of a list's items. They are described at their first use, once for all
+// copies. Otherwise a start would spend most of its reading time on sections that no file has.
 class Keys {
  public:
   using Describe = std::function<std::vector<Key>()>;
@@ -103,21 +102,21 @@ struct Key {
   std::string_view name{};  // the last part of the path
   Type type = Type::kText;
   std::string_view doc{};      // one sentence
-  std::string_view example{};  // as it stands in YAML
-  std::string_view unit{};     // of a number that counts: "devices"
-  // Where the default depends on something else: what it is, in words.
+  std::string_view example{};  // in its YAML form
+  std::string_view unit{};     // for a number that counts: "devices"
+  // The default in words, if it depends on other keys.
   std::string_view default_note{};
   bool required = false;
   int64_t min = 0;
-  int64_t max = std::numeric_limits<int64_t>::max();  // of a list: so many items
+  int64_t max = std::numeric_limits<int64_t>::max();  // for a list, the most items
   std::vector<std::string> values{};
   Check check = nullptr;
   Effect effect = Effect::kLive;
   Field field{};
   ListField list{};
   ChoiceField choice{};
-  // Each item of this short form stands for one such long form: "groups[].paths[].path", relative
-  // to the section that the key is in.
+  // Each item of this short form stands for one long form: "groups[].paths[].path", relative to the
+  // key's section.
   std::string_view expands_to{};
   Keys children{};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the configuration says about a resource's devices, as a struct that only their kind knows:
-// the rest can copy it and tell whether it changed. A value; any thread.
+// A kind's configuration of a resource's devices. Only the kind knows the struct; other code can
+// copy and compare it. A value; any thread.
 #pragma once
 
 #include <any>
@@ -14,7 +14,7 @@ namespace tessera::config {
 
 class KindConfig {
  public:
-  // Of no kind.
+  // No kind.
   KindConfig() = default;
   // `T` has a copy constructor and `==`.
   template <class T>
@@ -27,7 +27,7 @@ class KindConfig {
     return config;
   }
 
-  // Null when it is of another kind.
+  // Null: it is of another kind.
   template <class T>
   T* As() {
     return std::any_cast<T>(&value_);
@@ -37,11 +37,11 @@ class KindConfig {
     return std::any_cast<T>(&value_);
   }
 
-  // The kind itself: of a configuration that was checked, else null. Outlives it.
+  // The kind, which outlives it; null: the configuration was not checked.
   const Kind* kind() const { return kind_; }
   void set_kind(const Kind* kind) { kind_ = kind; }
 
-  // The same whichever table it was read by: kind() is passed over.
+  // Equal values of two schemas are equal: kind() is ignored.
   bool operator==(const KindConfig& other) const {
     if (value_.type() != other.value_.type()) return false;
     return equal_ == nullptr || equal_(value_, other.value_);
@@ -50,7 +50,7 @@ class KindConfig {
  private:
   std::any value_;
   const Kind* kind_ = nullptr;
-  bool (*equal_)(const std::any&, const std::any&) = nullptr;  // of two values of its type
+  bool (*equal_)(const std::any&, const std::any&) = nullptr;  // compares two values of its type
 };
 
 }  // namespace tessera::config

@@ -21,8 +21,8 @@ bool ContinuesCharacter(char c) {
   return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
 }
 
-// The first `limit` bytes, not cutting a character, without what could upset a terminal. Tabs stay
-// where `keep_tabs` says so, to line the caret up.
+// The first `limit` bytes, cut between characters, without what could confuse a terminal.
+// `keep_tabs` keeps tabs, so that the caret lines up.
 std::string Printable(std::string_view text, size_t limit, bool keep_tabs) {
   size_t end = text.size();
   if (end > limit) {
@@ -35,7 +35,7 @@ std::string Printable(std::string_view text, size_t limit, bool keep_tabs) {
   return out;
 }
 
-// As wide as what stands before `column`.
+// As wide as the text before `column`.
 std::string Indent(std::string_view line, size_t column) {
   std::string out;
   for (char c : line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a file that a person wrote, and where. Plain data; any thread.
+// A problem in a file that a person wrote, with its place. Plain data; any thread.
 #pragma once
 
 #include <span>
@@ -15,23 +15,23 @@ struct Problem {
   Reason reason = Reason::kConfigBadValue;
   std::string
       origin{};    // the file's name, "environment TESSERA_HTTP_ADDRESS" or "flag --http-address"
-  int line = 0;    // from 1; 0: no place in a file
+  int line = 0;    // from 1; 0: not in a file
   int column = 0;  // from 1, in characters
   std::string text{};        // the offending text: a key or a value
   std::string message{};     // "kubelet.root: 'kubelet' is not an absolute path"
-  std::string suggestion{};  // the closest valid key or value; often empty
+  std::string suggestion{};  // the closest valid key or value, if any
   std::string excerpt{};     // the whole offending line
 
-  // "tessera.yaml:3:9: MESSAGE; did you mean 'SUGGESTION'? [REASON]", and when the place is known
-  // the offending line and a caret below, each on a line of its own. No newline at the end.
+  // "tessera.yaml:3:9: MESSAGE; did you mean 'SUGGESTION'? [REASON]". If the place is known, the
+  // offending line and a caret follow on their own lines. No newline at the end.
   std::string Text() const;
   bool operator==(const Problem&) const = default;
 };
 
-// All of them, one below the other, each ended by a newline.
+// All problems, each ended by a newline.
 std::string Text(std::span<const Problem> problems);
 
-// The text in single quotes, shortened and free of control characters, for messages.
+// The text in single quotes for messages: shortened, and without control characters.
 std::string Quoted(std::string_view text);
 
 }  // namespace tessera::config

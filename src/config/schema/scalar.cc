@@ -24,7 +24,7 @@ tl::unexpected<Misfit> OutOfRange(std::string_view wanted, std::string_view text
       Misfit{Reason::kConfigBadValue, fmt::format("takes {}, not {}", wanted, Quoted(text)), ""});
 }
 
-// What people write for a truth value where YAML 1.2 knows true and false only.
+// The truth value that people mean by words that YAML 1.2 does not know.
 std::string TruthMeant(std::string_view text) {
   std::string lower;
   for (char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value read from text, the same way for files, environment variables and flags. Pure.
+// Reads one value from text, in one way for files, environment variables and flags. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tessera::config {
 
-// Why a text is not the value that was asked for. The message follows the name of the key: "takes
-// true or false, not 'yes'".
+// Why a text is not the value of the wanted type. The message follows the key's name: "takes true
+// or false, not 'yes'".
 struct Misfit {
   Reason reason = Reason::kConfigWrongType;
   std::string message{};

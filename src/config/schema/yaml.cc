@@ -15,7 +15,8 @@
 namespace tessera::config {
 namespace {
 
-// A problem keeps so much of a line: enough to show, and a bound on what a thousand of them cost.
+// The most bytes of a line that a problem keeps: enough to show, and a bound on the cost of many
+// problems.
 constexpr size_t kMaxKept = 256;
 constexpr Duration kLongest{std::chrono::hours(24 * 365)};
 
@@ -38,7 +39,7 @@ std::string Place(std::string_view path) {
   return std::string(path.empty() ? "the file" : path);
 }
 
-// How many bytes from the front are text: UTF-8 without zero bytes.
+// The length of the text's start that is UTF-8 without zero bytes.
 size_t Utf8Prefix(const std::string& text) {
   const std::string valid = ValidUtf8(text);
   const auto [bad, replaced] = std::mismatch(text.begin(), text.end(), valid.begin(), valid.end());
@@ -102,7 +103,7 @@ bool Document::IsTabIndented(int line) const {
 }
 
 Result<std::string> ReadText(const std::string& path) {
-  // What a link to nothing at all means to those who make one, NVIDIA's config-manager among them.
+  // A link to /dev/null means an empty file; NVIDIA's config-manager makes such links.
   const Result<os::FileInfo> info = os::InspectTarget(path);
   if (info && info->type == os::FileInfo::Type::kCharDevice && info->rdev == makedev(1, 3)) {
     return "";
@@ -176,7 +177,7 @@ void Document::AllowKeys(const Node& map, std::string_view path,
 
 namespace {
 
-// Reads a scalar with `read`, which is given the text.
+// Reads a scalar's text with `read`.
 template <class T, class F>
 std::optional<T> Scalar(Document& document, const Node& node, std::string_view path,
                         std::string_view wanted, bool plain, F read) {

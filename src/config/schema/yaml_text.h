@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text as it is written into YAML. Pure.
+// Writes a text as a YAML scalar. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tessera::config {
 
-// The scalar that every YAML, 1.1 as well, reads as this very text: without quotes where it can be.
+// The scalar that every YAML, also 1.1, reads as this text; without quotes if possible.
 std::string YamlText(std::string_view text);
 
 }  // namespace tessera::config

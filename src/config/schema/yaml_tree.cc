@@ -16,7 +16,7 @@
 namespace tessera::config {
 namespace {
 
-// Nodes count as one, and long scalars as one more for every so many bytes, so that the budget
+// A node costs one unit, and one more for every so many bytes of a long scalar. So the budget
 // bounds memory too.
 constexpr size_t kBytesPerUnit = 32;
 
@@ -45,16 +45,15 @@ Node At(const yaml_mark_t& mark) {
   return node;
 }
 
-// What stands for nothing where it is not in quotes.
+// Whether the text, without quotes, means null.
 bool IsNullText(std::string_view text) {
   return text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL";
 }
 
-// A pattern such as *A100* is an alias to YAML, which few know.
+// A pattern such as *A100* is an alias in YAML, which few people know.
 constexpr std::string_view kAboutStars = "; a text that begins with '*' must stand in quotes";
 
-// Builds the tree from the library's events. After the first trouble that makes the rest useless
-// it ignores what comes.
+// Builds the tree from the library's events. After a fatal trouble it ignores the rest.
 class TreeBuilder {
  public:
   explicit TreeBuilder(YamlTree& tree) : tree_(tree) {}
@@ -88,19 +87,19 @@ class TreeBuilder {
     tree_.troubles.push_back(
         {at.line, at.column, Reason::kConfigSyntax, at.scalar, std::move(message)});
   }
-  // Whether the rest of the text is of no interest.
+  // Whether the rest of the text is ignored.
   bool stopped() const { return stopped_ || ended_; }
 
  private:
   struct Frame {
     Node node;
     std::string anchor;
-    std::optional<Node> key;                            // of a map: waits for its value
-    std::unordered_map<std::string, size_t> positions;  // of a map: which entry has the key
+    std::optional<Node> key;                            // in a map: waits for its value
+    std::unordered_map<std::string, size_t> positions;  // in a map: the entry of each key
   };
 
-  // Whether a document with something in it went before; then this is the end. One with nothing in
-  // it is what a "---" at the end of a file makes, or comments behind one.
+  // Whether a document with content went before; then reading ends. A "---" at the end of a file,
+  // or comments after one, make an empty document.
   bool IsOfAnother() {
     if (ended_) return true;
     if (!open_.empty() || tree_.root.IsNull()) return false;
@@ -118,7 +117,7 @@ class TreeBuilder {
     node.quoted = scalar.tag != nullptr || scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (!node.quoted && IsNullText(node.scalar)) {
       node = at;
-      // The library puts a missing value where the next token is.
+      // The library puts a missing value at the next token. Its key's place is better.
       if (!open_.empty() && open_.back().key) {
         node.line = open_.back().key->line;
         node.column = open_.back().key->column;
@@ -148,7 +147,7 @@ class TreeBuilder {
     Stop(at, fmt::format("nested deeper than {} levels", Document::kMaxDepth));
   }
 
-  // False, and the end, when the budget is used up.
+  // False: the budget is used up, and reading ends.
   bool Spend(const Node& at, size_t cost) {
     spent_ += cost;
     if (spent_ > Document::kMaxNodes) {
@@ -178,7 +177,7 @@ class TreeBuilder {
     return !open_.empty() && open_.back().node.IsMap() && !open_.back().key;
   }
 
-  // Puts a finished node where it belongs.
+  // Puts a finished node into its parent.
   void Add(Node node, const std::string& anchor) {
     if (stopped_ || !Spend(node, 1 + node.scalar.size() / kBytesPerUnit)) return;
     if (!anchor.empty()) {
@@ -198,9 +197,8 @@ class TreeBuilder {
     }
   }
 
-  // YAML 1.1's "<<": entries of another map, or of several, of which the first one counts, as far
-  // as this one has none of its own by their keys. What is no map stays, for who reads the map to
-  // tell.
+  // YAML 1.1's "<<": takes the entries of another map whose keys this one lacks; of several maps
+  // the first counts. A value that is no map stays, so that the reader reports it.
   static void Merge(std::vector<Node::Entry>& entries) {
     const auto merge = std::ranges::find_if(entries, [](const Node::Entry& entry) {
       const bool is_list = entry.value.IsSequence() && !entry.value.items.empty() &&
@@ -221,7 +219,7 @@ class TreeBuilder {
     for (Node& item : merged.items) take(item.entries);
   }
 
-  // Of a key that stands twice the last value counts, as in Go's YAML.
+  // The last value of a duplicate key counts, as in Go's YAML.
   void AddEntry(Frame& frame, Node value) {
     Node key = *std::move(frame.key);
     frame.key.reset();
@@ -240,15 +238,15 @@ class TreeBuilder {
 
   YamlTree& tree_;
   std::vector<Frame> open_;
-  // By their names; nothing is known of one that is still open.
+  // Nodes by anchor; null: the node is still open.
   std::map<std::string, std::optional<Node>, std::less<>> anchors_;
   size_t spent_ = 0;
-  Node document_;  // where the one that is being read begins
+  Node document_;  // the start of the current document
   bool stopped_ = false;
-  bool ended_ = false;  // with the first document
+  bool ended_ = false;  // after the first document
 };
 
-// The library's parser, which knows where it gave up.
+// The library's parser, with the place of its error.
 class Parser {
  public:
   explicit Parser(const std::string& text) {
@@ -261,7 +259,7 @@ class Parser {
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // False at the end of the text, and where it cannot be read.
+  // False: the text ends, or cannot be parsed.
   bool HandNextTo(TreeBuilder& builder) {
     yaml_event_t event;
     if (!ready_ || yaml_parser_parse(&parser_, &event) == 0) {

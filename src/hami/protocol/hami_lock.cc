@@ -13,7 +13,8 @@ namespace {
 
 const std::string kLock(hami::kNodeLock);
 
-// Others write to the node all the time, and the next pod waits for its lock.
+// Conflicts are frequent, because other clients write to the node all the time. The next pod waits
+// for the lock, so these many are retried at once.
 constexpr int kConflictsAtOnce = 3;
 
 }  // namespace
@@ -31,8 +32,9 @@ void HamiLock::CheckLock() {
   asked_again_ = busy_;
   if (busy_) return;
   busy_ = true;
-  // Once: whoever looks again after a conflict wants to know what is there now. By an old word of
-  // the watch nothing goes wrong that is to be let go of; what is to stay may be another's by now.
+  // The watch's report is used once: after a conflict the node must be read. A stale report is safe
+  // for a release, because the patch names its version. It proves nothing about a lock that should
+  // stay.
   if (const auto told = std::exchange(told_, std::nullopt)) {
     const auto lock = hami::ReadNodeLock(told->lock);
     const kube::Pod* pod = lock && lock->owner ? owners_.bound_here(*lock->owner) : nullptr;
@@ -110,7 +112,8 @@ void HamiLock::Release(const hami::LockOwner& owner, const std::string& version)
 void HamiLock::ReleaseEnded(const Status& status) {
   busy_ = false;
   if (!status) {
-    // The node is another by now, and so may the lock be: that is no failure, unless it goes on.
+    // The node has changed since the read, and so may the lock. That is a failure only if it
+    // repeats.
     const bool raced = status.error().reason == Reason::kApiConflict;
     if (raced && conflicts_ < kConflictsAtOnce) {
       ++conflicts_;

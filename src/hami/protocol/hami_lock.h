@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets go of HAMi's lock of the node (hami/node_lock.h), which holds up the next pod: grants are
-// bound late here, by what kubelet says of each container, so that nothing needs it once its owner
-// is bound to this node. So goes one whose owner has ended, is gone, or went elsewhere, which is
-// what the API server says of that pod by its name and nothing less. A lock is taken away only as
-// it was read: one that was taken meanwhile is another. What names no pod is HAMi's own to end.
+// Releases HAMi's node lock (hami/node_lock.h), which delays the next pod. Late grants follow
+// kubelet's word for each container, so the lock is not needed once its owner is bound to this
+// node. A lock is also released if its owner has ended, is gone, or is bound to another node. Only
+// the API server's answer for that pod's name counts as proof.
 //
-// One thread: its loop's, as the client's, which outlives it.
+// The release races with a scheduler that takes the lock again. So each patch names the node's
+// version at the read, and fails if the node has changed. A lock without a pod's name is left to
+// HAMi.
+//
+// Owned by HamiProtocol. One thread: the loop's. The client outlives it, and uses the same loop.
 #pragma once
 
 #include <functional>
@@ -26,25 +29,25 @@ namespace tessera {
 class HamiLock {
  public:
   struct Owners {
-    // The pod where it is known to be bound to this node; null: the API server is asked.
+    // The owner, if it is known to be bound to this node; null: asks the API server.
     std::function<const kube::Pod*(const hami::LockOwner&)> bound_here;
-    // Of a pod that is bound to this node: whether somebody else still needs its lock.
+    // True if another party still needs the lock of this pod, which is bound to this node.
     std::function<bool(const kube::Pod&)> needed;
-    std::function<kube::PodFields()> fields;  // that `needed` looks at
+    std::function<kube::PodFields()> fields;  // that `needed` reads
   };
   HamiLock(os::Loop& loop, kube::Client& client, std::string node, Owners owners,
            Backoff retries = kube::NodeKeeper::kRetries);
 
-  // Somebody may hold it who needs it no more.
+  // Checks the lock: its owner may not need it any more.
   void CheckLock();
-  // The node as it was read for something else: a lock in it is looked at.
+  // The node, read for another purpose: checks a lock in it.
   void NodeSeen(const json::Value& node);
-  // The node as a watch tells of it: where its lock is that of a pod that is known to be bound
-  // here, the node need not be read before the lock is let go of, and the next pod waits for that.
+  // The node as a watch reports it. If the lock's owner is known to be bound here, the release
+  // needs no read of the node, so the next pod waits less.
   void NodeChanged(const json::Value& node);
 
  private:
-  // As a watch told of it last.
+  // The lock in the watch's last report.
   struct WatchedLock {
     std::string lock;
     std::string version;  // of the node
@@ -62,10 +65,10 @@ class HamiLock {
   const Owners owners_;
   std::optional<WatchedLock> told_;
   bool busy_ = false;
-  bool asked_again_ = false;  // meanwhile
-  int conflicts_ = 0;         // in a row, after which it was looked at again at once
-  std::string odd_;           // a lock that nobody can read, as the log said
-  std::string refusal_;       // why it cannot be looked at, likewise
+  bool asked_again_ = false;  // requested during a check
+  int conflicts_ = 0;         // successive ones that were retried at once
+  std::string odd_;           // the unreadable lock, once logged
+  std::string refusal_;       // why the check fails, once logged
   Backoff retries_;
   os::Alarm again_;
 };

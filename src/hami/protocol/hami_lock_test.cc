@@ -25,11 +25,11 @@ class HamiLockTest : public HamiClusterTest {
     }
     return *lock_;
   }
-  // Looks, and what was asked by the end of it; further requests there are none.
+  // Checks the lock, and returns the requests that it made: exactly this many.
   Words Look(size_t requests) {
     lock().CheckLock();
     EXPECT_TRUE(RunUntil([&] { return asked_.size() >= requests; }));
-    EXPECT_TRUE(Get().has_value());  // whose answer comes after those
+    EXPECT_TRUE(Get().has_value());  // its answer comes after theirs
     Words targets = Targets();
     targets.pop_back();
     return targets;
@@ -38,7 +38,7 @@ class HamiLockTest : public HamiClusterTest {
   Backoff retries_{Duration(1), Duration(1)};
   std::optional<kube::Pod> known_;
   bool needed_ = false;
-  int changes_ = 0;  // of the node, by somebody else
+  int changes_ = 0;  // changes of the node by another client
   CapturedLog told_;
   std::unique_ptr<HamiLock> lock_;
 };

@@ -15,14 +15,14 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMessages = 8;       // of a container, that are said between two repeats
-constexpr Duration kUnseen{600'000};  // what is told of a pod that nobody knows is kept so long
+constexpr Duration kUnseen{600'000};  // how long the state of an unknown pod is kept
 constexpr std::string_view kAwaited = "-devices-to-allocate";  // at the end of each vendor's key
 
 constexpr char kRefused[] = "VirtualGpuRefused";
 constexpr char kLess[] = "VirtualGpuSmaller";
 constexpr char kIgnored[] = "VirtualGpuChangeIgnored";
 
-// Once the devices of another vendor's are handed out, it has none there any more.
+// True if devices of another vendor are not yet granted: its plugin's list has devices left.
 bool AwaitsOthers(const kube::Pod& pod, const hami::Vendor& vendor) {
   return std::ranges::any_of(pod.annotations, [&](const auto& annotation) {
     const std::string& key = annotation.first;
@@ -37,7 +37,7 @@ std::string AllOf(const std::map<std::string, std::string>& fitted) {
   return all;
 }
 
-// Whether that is what was fitted, or what was of some of the resources, or nothing.
+// True if `allocated` is all of `fitted`, the parts of some resources, or empty.
 bool IsOf(const std::map<std::string, std::string>& fitted, std::string_view allocated) {
   for (const auto& [resource, text] : fitted) {
     if (allocated.starts_with(text)) allocated.remove_prefix(text.size());
@@ -131,7 +131,7 @@ void HamiProtocol::PodChanged(const kube::PodPtr& pod) {
   if (state->due) WriteIn(state, times_.settle);
 }
 
-// What its containers were given is what stands on the pod, unless it was fitted.
+// Records the scheduler's allocation when the first container is bound. Fitted pods have none.
 void HamiProtocol::RecordAllocated(PodState& state) {
   if (state.allocated || !state.seen()) return;
   state.allocated = std::string(state.pod().Annotation(vendor_.pod_allocated));
@@ -143,7 +143,7 @@ void HamiProtocol::LookForChange(PodState& state) {
     state.stands = state.allocated.has_value();
     return;
   }
-  // What was fitted here stands nowhere before it is written.
+  // A fitted placement is not on the pod before our patch.
   if (!state.fitted.empty() && !state.stands && IsOf(state.fitted, allocated)) return;
   if (!state.changes.insert(allocated).second) return;
   EmitEvent(
@@ -158,7 +158,7 @@ void HamiProtocol::PodGone(const kube::Pod& pod) {
   if (gone && !gone.mapped()->unlocked) lock_.CheckLock();
 }
 
-// The lock of a pod that has just come is most probably there; that of others shows in the node.
+// A pod in the phase "allocating" probably has the lock. The locks of other pods show in the node.
 void HamiProtocol::CheckLock(PodState& state) {
   const kube::Pod& pod = state.pod();
   if (state.unlocked || !Serves(pod)) return;
@@ -202,7 +202,7 @@ void HamiProtocol::Refused(const Refusal& refusal) {
   Evict(state);
 }
 
-// One that comes to nothing is asked for again by kubelet's next try.
+// A failed eviction is repeated after kubelet's next retry.
 void HamiProtocol::Evict(const PodStatePtr& state) {
   const kube::Pod& pod = state->pod();
   if (!state->evict || !state->seen() || state->evicting || pod.deleting) return;
@@ -227,7 +227,7 @@ void HamiProtocol::WriteIn(const PodStatePtr& state, Duration pause) {
 }
 
 void HamiProtocol::Write(const PodStatePtr& state) {
-  if (!state->seen()) return;  // it is due when it comes
+  if (!state->seen()) return;  // PodChanged writes once it is seen
   state->due = false;
   const kube::MetadataPatch patch = PatchFor(*state);
   if (patch.empty()) return;
@@ -240,7 +240,7 @@ void HamiProtocol::Write(const PodStatePtr& state) {
                 });
 }
 
-// Nothing to be written: without annotations, for no pod of HAMi's is without.
+// Empty if there is nothing to write. Pods without HAMi's annotations are not HAMi's.
 kube::MetadataPatch HamiProtocol::PatchFor(const PodState& state) const {
   const kube::Pod& pod = state.pod();
   kube::MetadataPatch patch;
@@ -268,7 +268,8 @@ kube::MetadataPatch HamiProtocol::PatchFor(const PodState& state) const {
   given.reserve(state.given.size());
   for (const auto& [container, entry] : state.given) given.push_back(entry);
   const std::string_view before = pod.Annotation(vendor_.pod_to_allocate);
-  // It was fitted here, or placed for the agent: nobody hands out of it.
+  // The agent fitted the pod, or a scheduler placed it for the agent. Then there is no list of
+  // devices to grant.
   if (phase.empty() && before.empty()) return {};
   const std::string allocated = state.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
@@ -297,7 +298,7 @@ void HamiProtocol::PatchEnded(const PodStatePtr& state, const Result<json::Value
   }
   const Reason reason = written.error().reason;
   if (reason == Reason::kApiConflict) return ReadAnew(state);
-  if (reason == Reason::kNotFound) return;  // it is gone, which will be told
+  if (reason == Reason::kNotFound) return;  // it is gone; PodGone follows
   if (state->retries.pause() == Duration(0) || reason == Reason::kApiRejected) {
     log::Warn("cannot write what became of a pod", written.error(),
               {{"pod", state->pod().FullName()}, {"uid", state->pod().KubeletUid()}});
@@ -318,7 +319,7 @@ void HamiProtocol::PodRead(const PodStatePtr& state, const Result<json::Value>& 
   if (!found) return PatchEnded(state, found);
   state->busy = false;
   auto pod = kube::ReadPod(*found, Fields());
-  if (!pod || pod->uid != state->pod().uid) return;  // another of its name
+  if (!pod || pod->uid != state->pod().uid) return;  // another pod of the same name
   state->known = std::make_shared<const kube::Pod>(*std::move(pod));
   Write(state);
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HAMi's scheduler, and the people whose pods they are, learn of this node's pods with virtual
-// GPUs: the node's lock is let go of (hami_lock.h); once all containers of a pod have their devices
-// its bind-phase is "success", when no retry can give them "failed"; and what was handed out is
-// taken from Vendor::pod_to_allocate, for whoever else reads that. Vendor::pod_allocated is never
-// changed, and written for those pods alone that no scheduler has placed. A pod is patched at most
-// twice: when the first of its containers have their devices, and when all do.
+// The node's side of HAMi's protocol, for pods with virtual GPUs. It releases the node lock
+// (hami_lock.h). It sets a pod's bind-phase to "success" once all its containers have their
+// devices, or to "failed" if no retry can succeed. It removes granted devices from
+// Vendor::pod_to_allocate, and emits events for the pods' owners.
 //
-// Each patch names the pod and the version that it was decided on, and is decided anew where that
-// is another by now. While the API server cannot be reached, all of it waits; nothing waits for it.
+// Vendor::pod_allocated is never changed. It is written only for pods that no scheduler has placed.
+// A pod is patched at most twice: when its first containers have their devices, and when all have.
 //
-// Owned by whoever owns the client, which outlives it. One thread: the loop's.
+// Each patch names the pod's UID and version. If the pod has changed since, it is read and the
+// patch is computed again. While the API server is unreachable, this work waits, but no container
+// waits for it.
+//
+// Owned by the owner of the client, which outlives it. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -38,79 +40,78 @@ namespace tessera {
 
 class HamiProtocol {
  public:
-  // A container has its devices. The same one may be told of again, as after a restart.
+  // A container that has its devices. It may be reported more than once, for example after a
+  // restart.
   struct BoundEntry {
-    std::string pod_uid;  // as kubelet knows it
+    std::string pod_uid;  // kubelet's
     std::string container;
     std::string resource{};
     hami::Entry entry;
     std::string less{};  // ShortfallOf
-    // What its pod has of the resource, where no scheduler has chosen that: for
-    // Vendor::pod_allocated.
+    // The pod's placement for the resource if no scheduler made one, for Vendor::pod_allocated.
     std::string fitted{};
   };
-  // As HAMi's annotations have it.
+  // Converts a bound container to HAMi's format.
   static BoundEntry BoundEntryOf(const BoundContainer& bound, const hami::Vendor& vendor);
   using Refusal = RefusedContainer;
   struct Times {
-    Duration settle{200};        // containers that have their devices within it are one patch
-    Duration repeat{1'800'000};  // what is still refused then is said again
+    Duration settle{200};        // containers bound within it share one patch
+    Duration repeat{1'800'000};  // a refusal that lasts is reported again after it
     Backoff retries = kube::NodeKeeper::kRetries;
   };
   using EmitEvents = std::function<void(std::vector<kube::Event>)>;
 
-  // For pods with devices of this vendor, which outlives it. `tell` may be empty: there are no
-  // events.
+  // For pods with devices of this vendor, which outlives it. `emit` may be empty: no events.
   HamiProtocol(const hami::Vendor& vendor, os::Loop& loop, kube::Client& client, std::string node,
                EmitEvents emit, Times times, const Clock& clock = SystemClock());
 
-  // The resources that are counted (nvidia.com/gpu), and served here with sizes that pods ask for.
-  // A pod that asks for none of them is left to others, its lock as well.
-  // `awaits`, if any: pods whose containers kubelet has still to ask for, and who need their lock
-  // so that nobody comes between.
+  // `resources`: counted resources (nvidia.com/gpu) that are served here with requested sizes. Pods
+  // that ask for none of them, and their locks, are left alone. `awaits`, if set: true for pods
+  // with unclaimed containers; they keep their lock, so that no other pod comes between.
   using Awaits = std::function<bool(const kube::Pod&)>;
   void Serve(std::set<std::string> resources, Awaits awaits = {});
-  // What is to be known of a pod that is told of: its annotations of this prefix, and how many of
-  // the resources it asks for.
+  // PodChanged needs a pod's annotations with this prefix, and its requests for the resources.
   static constexpr char kKeys[] = "hami.io/";
 
   // Pods that are bound to this node.
   void PodChanged(const kube::PodPtr& pod);
   void PodGone(const kube::Pod& pod);
-  // kubelet has asked for one of its containers.
+  // A container of the pod was claimed.
   void Claimed(const std::string& pod_uid);
   void Bound(const BoundEntry& given);
   void Refused(const Refusal& refusal);
-  // As HamiLock's: now and then, for locks whose owners never came; and whenever it is another.
+  // As HamiLock's. NodeSeen: at intervals, for locks whose owners never came. NodeChanged: at each
+  // change.
   void NodeSeen(const json::Value& node) { lock_.NodeSeen(node); }
   void NodeChanged(const json::Value& node) { lock_.NodeChanged(node); }
 
  private:
-  // What was last said for a reason of a container, so that kubelet's retries are not repeated.
+  // The recent events for one reason of a container. They keep kubelet's retries from repeating an
+  // event.
   struct SentEvents {
     std::set<std::string> messages;
     Steady since;
   };
   struct PodState {
-    kube::PodPtr known{};  // the one that all share; null: it was not seen yet
-    // Vendor::pod_allocated when the first container was given its devices.
+    kube::PodPtr known{};  // shared with the pod cache; null: not seen yet
+    // Vendor::pod_allocated when the first container got its devices.
     std::optional<std::string> allocated{};
     std::map<std::string, hami::Entry> given{};  // by container
-    // By resource: what is to stand in Vendor::pod_allocated, one behind the other.
+    // By resource: the parts of Vendor::pod_allocated that this agent writes.
     std::map<std::string, std::string> fitted{};
-    bool stands = false;  // `allocated`, and was seen there
+    bool stands = false;  // `allocated` was seen on the pod
     std::map<std::pair<std::string, std::string>, SentEvents> said{};  // by container and reason
-    std::vector<kube::Event> untold{};                                 // until its name is known
-    std::set<std::string> changes{};  // of Vendor::pod_allocated, that were told
-    bool unlocked = false;            // its lock was looked at
-    bool failed = false;              // for good
-    bool due = false;                 // a patch may be needed
-    bool busy = false;                // with one
-    bool evict = false;               // as soon as it is seen
+    std::vector<kube::Event> untold{};  // queued until its name is known
+    std::set<std::string> changes{};    // reported values of Vendor::pod_allocated
+    bool unlocked = false;              // its lock was checked
+    bool failed = false;                // for good
+    bool due = false;                   // a patch may be needed
+    bool busy = false;                  // a patch is in progress
+    bool evict = false;                 // once it is seen
     bool evicting = false;
     Backoff retries = kube::NodeKeeper::kRetries;
-    os::Loop::Handle next{};     // look at what is due
-    os::Loop::Handle forgets{};  // while it was not seen
+    os::Loop::Handle next{};     // the next Write
+    os::Loop::Handle forgets{};  // runs until it is seen
 
     bool seen() const { return known != nullptr; }
     const kube::Pod& pod() const {
@@ -149,7 +150,7 @@ class HamiProtocol {
   const Clock& clock_;
   std::set<std::string> resources_;
   Awaits awaits_;
-  std::map<std::string, PodStatePtr> pods_;  // by the UID that kubelet knows them by
+  std::map<std::string, PodStatePtr> pods_;  // by kubelet's UID
   HamiLock lock_;
 };
 

@@ -30,7 +30,7 @@ class HamiProtocolTest : public HamiClusterTest {
     }
     return *protocol_;
   }
-  // As another process, with a client of its own: what a protocol asks ends with its client.
+  // Restarts as another process, with its own client: a protocol's requests end with their client.
   void Restart() {
     protocol_.reset();
     client_.reset();
@@ -47,7 +47,7 @@ class HamiProtocolTest : public HamiClusterTest {
                         .error = {Reason::kNoRoom, message},
                         .for_good = for_good});
   }
-  // What is due by now is done.
+  // Runs everything that is due now.
   void Rest() {
     bool rested = false;
     const auto end = loop_.After(Duration(60), [&] { rested = true; });
@@ -67,7 +67,7 @@ class HamiProtocolTest : public HamiClusterTest {
     }
     return of;
   }
-  // "REASON MESSAGE" of each.
+  // The events, each as "REASON MESSAGE".
   Words Events() {
     Words texts;
     for (const kube::Event& event : events_) texts.push_back(event.reason + " " + event.message);
@@ -188,7 +188,7 @@ TEST_F(HamiProtocolTest, AnotherPodOfTheNameIsLeftAlone) {
 TEST_F(HamiProtocolTest, WhileTheServerCannotAnswerItWaits) {
   limits_.deadline = Duration(50);  // below the client's own pauses
   Placed("p", kOne);
-  Pod("p").annotations["hami.io/bind-phase"] = "other";  // it has no lock
+  Pod("p").annotations["hami.io/bind-phase"] = "other";  // the pod has no lock
   See("p");
   const std::string busy = kube::Refusal(503, "ServiceUnavailable", "starting");
   failures_ = {busy, busy, busy};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What binds a pod to a node (core/v1). The API server merges its annotations into the pod in the
-// same update that gives it the node: kubelet never sees the one without the other. Plain data;
-// pure; any thread.
+// The Binding of a pod to a node (core/v1). The API server adds its annotations to the pod in the
+// update that sets the node, so kubelet never sees one without the other. Pure. Plain data. Any
+// thread.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@
 namespace tessera::kube {
 
 struct Binding {
-  // Together; the API server does not check them here.
+  // Bytes of all annotations. The API server does not check them here.
   static constexpr size_t kMostOfAnnotations = size_t{64} << 10;
 
   std::string pod_namespace{};
   std::string pod{};
-  std::string uid{};  // of the pod: a later one of its name is not bound
+  std::string uid{};  // of the pod; a later pod of the same name is not bound
   std::string node{};
   Texts annotations{};
-  Texts labels{};  // from Kubernetes 1.35 on; earlier servers leave them out
+  Texts labels{};  // earlier servers than Kubernetes 1.35 ignore them
 };
 
-// kInvalid where it lacks a part, or has annotations that would not be read back from the pod.
+// kInvalid if a part is missing, or the annotations could not be read back from the pod.
 Result<json::Value> BindingJson(const Binding& binding);
 
 }  // namespace tessera::kube

@@ -7,10 +7,10 @@
 namespace tessera::kube {
 namespace {
 
-// Each GPU that is registered takes some 200 bytes of an annotation.
+// A registered GPU takes some 200 bytes of an annotation.
 constexpr size_t kMostOfNode = 96 << 10;
 
-// The parser asks it of each name.
+// The parser calls the function for each name, so it must not be empty.
 Which AsIs(const Which& which) {
   return [which](std::string_view name) { return which && which(name); };
 }

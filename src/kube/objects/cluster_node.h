@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node as one of a cluster's thousands, as far as its devices are concerned (core/v1): what is
-// not asked for is left where it was read, heartbeats as well. Plain data; pure; any thread.
+// One of a cluster's thousands of nodes, reduced to its devices (core/v1). Only requested parts are
+// read, not even heartbeats. Pure. Plain data. Any thread.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ struct ClusterNode {
   Texts labels{};
   Texts annotations{};
   bool unschedulable = false;
-  Texts allocatable{};  // by resource, as it is written: "80"
-  // What of it is over its bound, and not kept, in words; empty: nothing. Nobody decides by such a
-  // node.
+  Texts allocatable{};  // text by resource: "80"
+  // Describes parts above their bound, which are not kept. Empty: none. No decision uses a node
+  // with an excess.
   std::string excess{};
 
   bool operator==(const ClusterNode&) const = default;
@@ -29,7 +29,7 @@ struct ClusterNode {
 
 using ClusterNodePtr = std::shared_ptr<const ClusterNode>;
 
-// What of a node is kept besides what each has.
+// The optional parts of a node to keep.
 struct ClusterNodeFields {
   Which label{};
   Which annotation{};
@@ -38,10 +38,10 @@ struct ClusterNodeFields {
 
 Form ClusterNodeForm(const ClusterNodeFields& wanted);
 
-// kInvalid with the node's name and the field where it is not as Kubernetes has it.
+// kInvalid with the node's name and the malformed field.
 Result<ClusterNode> ReadClusterNode(const json::Value& object, const ClusterNodeFields& wanted);
 
-// About the memory that it takes.
+// Approximate memory in bytes.
 size_t CostOf(const ClusterNode& node);
 
 }  // namespace tessera::kube

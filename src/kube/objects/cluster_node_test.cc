@@ -14,7 +14,7 @@ ClusterNodeFields WantedOfNodes() {
           .resource = [](std::string_view name) { return name.starts_with("nvidia.com/"); }};
 }
 
-// As it comes from an API server.
+// As an API server sends it.
 Result<ClusterNode> ReadNodeText(const std::string& text) {
   const Form form = ClusterNodeForm(WantedOfNodes());
   json::Reader reader(form.shape, form.most);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client keeps of the objects that it reads. Plain data; pure; any thread.
+// The parts of objects that a client keeps. Pure. Plain data. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace tessera::kube {
 
-// What is kept of the objects of a kind: the rest is read past as it comes, so that what an object
-// costs is bounded here, and not by who made it.
+// The parts kept of a kind's objects. The parser skips the rest, so this bounds an object's memory,
+// whoever created it.
 struct Form {
   json::Shape shape;
-  size_t most;  // bytes of one object, about: what is cut off there is marked (json::kCut)
+  size_t most;  // approximate bytes of an object; cut texts are marked (json::kCut)
 };
 
 }  // namespace tessera::kube

@@ -10,7 +10,7 @@ namespace tessera::kube {
 namespace {
 
 constexpr size_t kMostOfLease = size_t{16} << 10;
-// As the API server's type has it.
+// The bound of the API type.
 constexpr int64_t kMostSeconds = INT32_MAX;
 
 }  // namespace

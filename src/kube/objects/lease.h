@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Lease (coordination.k8s.io/v1), by which one of several instances leads. Read alone: it is the
-// leader's own. Plain data; pure; any thread.
+// A Lease (coordination.k8s.io/v1), by which one of several instances leads. Read-only: only the
+// leader writes it. Pure. Plain data. Any thread.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@
 namespace tessera::kube {
 
 struct Lease {
-  std::string holder{};  // spec.holderIdentity; empty: nobody's
-  Duration duration{0};  // spec.leaseDurationSeconds: how long it holds after it was renewed
+  std::string holder{};  // spec.holderIdentity; empty: none
+  Duration duration{0};  // spec.leaseDurationSeconds: validity after a renewal
   bool operator==(const Lease&) const = default;
 };
 
 Form LeaseForm();
-// kInvalid with the field where it is not as Kubernetes has it.
+// kInvalid with the malformed field.
 Result<Lease> ReadLease(const json::Value& object);
 
-// Whether the holder is an instance of client-go's election on that host: HOST_UUID.
+// Whether the holder is a client-go elector on that host: HOST_UUID.
 bool IsOfHost(const std::string& holder, const std::string& host);
 
 }  // namespace tessera::kube

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of an object as Kubernetes has them, where what is left out, or null, is empty. An error
-// names the member. Pure; any thread.
+// Reads members of Kubernetes objects. A missing or null member is empty. An error names the
+// member. Pure. Any thread.
 #pragma once
 
 #include <functional>
@@ -15,30 +15,30 @@
 namespace tessera::kube {
 
 using Texts = std::map<std::string, std::string, std::less<>>;
-// Which of an object's members are kept; empty: none.
+// Selects members to keep. Empty: none.
 using Which = std::function<bool(std::string_view name)>;
 
-// A scheduler's annotations take some 60 bytes for each GPU of each container. A longer one is not
-// read.
+// A scheduler's annotation takes some 60 bytes for each GPU of each container. A longer annotation
+// is not read.
 inline constexpr size_t kLongestAnnotation = 32 << 10;
 
-// Null where it is no object that has metadata.
+// Null if the value has no metadata.
 const json::Object* MetadataIn(const json::Value& object);
-// Null where it is missing, or null.
+// Null if the member is missing or null.
 const json::Value* Member(const json::Object& object, std::string_view key);
 Result<std::string> TextIn(const json::Object& object, std::string_view key);
-// kInvalid where it is empty.
+// kInvalid if it is empty.
 Result<std::string> NeededTextIn(const json::Object& object, std::string_view key);
 Result<bool> FlagIn(const json::Object& object, std::string_view key);
 Result<const json::Object*> ObjectIn(const json::Object& object, std::string_view key);
-// The objects of a list.
+// The members of a list, which must be objects.
 Result<std::vector<const json::Object*>> ObjectsIn(const json::Object& object,
                                                    std::string_view key);
-// Texts by name, of a shape of kLongestAnnotation; a longer one is left out and said in `excess`.
+// Texts by name. A text above kLongestAnnotation is omitted and described in `excess`.
 Result<Texts> TextsIn(const json::Object& object, std::string_view key, const Which& which,
                       std::string& excess);
 
-// About the memory that they take, with what the standard library does for it.
+// Approximate memory in bytes, including the container's overhead.
 size_t CostOf(const Texts& texts);
 
 }  // namespace tessera::kube

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels and annotations of an object as the API server has it. Pure; plain data; any thread.
+// An object's labels and annotations. Pure. Plain data. Any thread.
 #pragma once
 
 #include <map>
@@ -12,17 +12,18 @@ namespace tessera::kube {
 struct Metadata {
   std::map<std::string, std::string> labels{};
   std::map<std::string, std::string> annotations{};
-  // The version that these are of. A patch that names it is a conflict where a change came between.
+  // The version of this state. A patch that names it fails with a conflict if the object has
+  // changed.
   std::string resource_version{};
 };
 
-// Of a Node, say; what is of another shape is left out.
+// Members of the wrong type are omitted.
 Metadata MetadataOf(const json::Value& object);
 
-// What no other object of its kind has: "NAMESPACE/NAME", or "NAME" of what is in no namespace;
-// empty where it has no name.
+// The object's unique key within its kind: "NAMESPACE/NAME", or "NAME" without a namespace. Empty
+// if it has no name.
 std::string ObjectKeyIn(const json::Value& object);
-// Empty where it has none.
+// Empty if it has none.
 std::string UidIn(const json::Value& object);
 
 }  // namespace tessera::kube

@@ -13,7 +13,7 @@ namespace {
 constexpr char kMirrorAnnotation[] = "kubernetes.io/config.mirror";
 constexpr size_t kMostOfPod = 96 << 10;
 
-// Of two entries of one name the later one counts.
+// The later of two variables with the same name counts.
 Result<Texts> VariablesIn(const json::Object& container, const Which& which) {
   Texts variables;
   for (const json::Object* entry : TRY(ObjectsIn(container, "env"))) {
@@ -47,13 +47,13 @@ Status AddContainers(const json::Object& spec, std::string_view key, const PodFi
   const bool init = key == "initContainers";
   for (size_t i = 0; i < objects.size(); ++i) {
     auto container = ReadContainer(*objects[i], init, wanted, pod.excess);
-    if (!container && !pod.excess.empty()) return {};  // it was cut off there
+    if (!container && !pod.excess.empty()) return {};  // the list was cut there
     pod.containers.push_back(TRY_IN(std::move(container), fmt::format("{}[{}]", key, i)));
   }
   return {};
 }
 
-// Whether `status` is of a container that has ended well.
+// Whether the container of `status` has succeeded.
 bool EndedWell(const json::Object& status) {
   const json::Object* state = json::GetObject(status, "state");
   const json::Object* ended = state == nullptr ? nullptr : json::GetObject(*state, "terminated");
@@ -80,7 +80,8 @@ bool IsOfQuality(std::string_view resource) {
   return resource == "cpu" || resource == "memory";
 }
 
-// Whether a container of the list asks for CPU or memory, by which Kubernetes tells best effort.
+// Whether a container of the list requests CPU or memory. Kubernetes calls a pod without either
+// best effort.
 Result<bool> HasQuality(const json::Object& spec, std::string_view key) {
   for (const json::Object* container : TRY(ObjectsIn(spec, key))) {
     const json::Object& resources = *TRY(ObjectIn(*container, "resources"));
@@ -168,7 +169,7 @@ Result<Pod> ReadPodParts(const json::Object& object, const PodFields& wanted) {
   return pod;
 }
 
-// Of the variables those that are wanted: there may be any number of others.
+// Keeps wanted variables only, since a pod may have any number.
 json::Shape VariablesShape(const Which& which) {
   using json::Shape;
   return Shape::List(Shape::Object({{"name", Shape::Scalar()},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod, as far as its devices are concerned (core/v1): what is not asked for is left where it was
-// read, for hundreds of them are kept. Plain data; pure; any thread.
+// A pod, reduced to its devices (core/v1). Hundreds are kept, so only requested parts are read.
+// Pure. Plain data. Any thread.
 #pragma once
 
 #include <memory>
@@ -18,25 +18,25 @@ namespace tessera::kube {
 struct Container {
   enum class Kind : uint8_t {
     kInit,
-    kSidecar,  // an init container that runs on (restartPolicy: Always)
+    kSidecar,  // init container with restartPolicy: Always
     kApp,
   };
   std::string name{};
   Kind kind = Kind::kApp;
-  Texts limits{};    // by resource, as they are written: "1", "3000M"
-  Texts requests{};  // the same
+  Texts limits{};    // text by resource: "1", "3000M"
+  Texts requests{};  // as `limits`
   Texts variables{};
-  bool succeeded = false;  // an init container that has done its work
+  bool succeeded = false;  // init container that has succeeded
 
-  // For one of the resources that are kept.
+  // Whether it requests any kept resource.
   bool Asks() const { return !limits.empty() || !requests.empty(); }
   bool operator==(const Container&) const = default;
 };
 
-// Of a pod, what the scopes of quotas ask (resource_quota.h).
+// The facts of a pod that quota scopes need (resource_quota.h).
 struct QuotaFacts {
   bool deadline = false;     // spec.activeDeadlineSeconds
-  bool best_effort = false;  // no container asks for CPU or memory
+  bool best_effort = false;  // no container requests CPU or memory
   std::string priority_class{};
   bool operator==(const QuotaFacts&) const = default;
 };
@@ -47,60 +47,59 @@ struct Pod {
   std::string uid{};
   std::string pod_namespace{};
   std::string name{};
-  std::string node{};              // empty: it is not placed yet
+  std::string node{};              // empty: not bound
   std::string resource_version{};  // of this state
-  // Of a mirror pod: the UID that kubelet knows its static pod by. Empty for all others.
+  // For a mirror pod, the UID by which kubelet knows its static pod. Otherwise empty.
   std::string mirrored{};
   Phase phase = Phase::kUnknown;
   bool deleting = false;
   Texts labels{};
   Texts annotations{};
-  std::vector<Container> containers{};  // init containers first, as they run; no ephemeral ones
+  std::vector<Container> containers{};  // init containers first, in order; no ephemeral containers
   QuotaFacts quota{};
-  bool prefers_nodes = false;  // it would rather have some: preferred affinity, or ScheduleAnyway
-  // What of it is over its bound, and not kept, in words; empty: nothing. Nobody decides by such a
-  // pod.
+  bool prefers_nodes = false;  // preferred affinity, or ScheduleAnyway
+  // Describes parts above their bound, which are not kept. Empty: none. No decision uses a pod with
+  // an excess.
   std::string excess{};
 
-  // The UID that kubelet knows it by.
+  // The UID by which kubelet knows the pod.
   const std::string& KubeletUid() const { return mirrored.empty() ? uid : mirrored; }
-  // "NAMESPACE/NAME", as messages name it.
+  // "NAMESPACE/NAME".
   std::string FullName() const { return pod_namespace + "/" + name; }
-  // Empty where it has none of that key.
+  // Empty if there is no such annotation.
   std::string_view Annotation(std::string_view key) const {
     const auto found = annotations.find(key);
     return found == annotations.end() ? std::string_view() : found->second;
   }
-  // None of its containers will run again.
+  // True if no container will run again.
   bool HasEnded() const { return phase == Phase::kSucceeded || phase == Phase::kFailed; }
   bool operator==(const Pod&) const = default;
 };
 
 using PodPtr = std::shared_ptr<const Pod>;
 
-// What of a pod is kept besides what each has.
+// The optional parts of a pod to keep.
 struct PodFields {
-  std::vector<std::string> keys{};  // what keys of labels and annotations begin with
+  std::vector<std::string> keys{};  // prefixes of label and annotation keys
   Which resource{};
-  // Environment variables of containers: those with a value. One that is taken from elsewhere
-  // (valueFrom) is none.
+  // Environment variables of containers. A variable with valueFrom counts as absent.
   Which variable{};
-  bool quota = false;        // what quotas ask of it
-  bool preferences = false;  // whether it prefers nodes
+  bool quota = false;        // keep QuotaFacts
+  bool preferences = false;  // keep prefers_nodes
 };
 
-// What of pods is kept while they are read.
+// The form of pods for reading.
 Form PodForm(const PodFields& wanted);
 
-// kInvalid with the pod's name and the field where it is not as Kubernetes has it. What Kubernetes
-// leaves out, or null, is empty. Where `wanted` has resources, a pod that asks for none of them is
-// kept without labels, annotations and containers.
+// kInvalid with the pod's name and the malformed field. Missing or null members are empty. If
+// `wanted` has resources, a pod that requests none of them keeps no labels, annotations or
+// containers.
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted);
 
-// About the memory that all of it takes which its maker could make of any size.
+// Approximate bytes of the parts that a user can make arbitrarily large.
 size_t CostOf(const Pod& pod);
 
-// Of an object that need not be whole: the UID that kubelet knows it by; empty where there is none.
+// The UID by which kubelet knows a possibly incomplete pod object, or empty.
 std::string KubeletUidIn(const json::Value& object);
 
 }  // namespace tessera::kube

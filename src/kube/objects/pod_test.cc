@@ -18,7 +18,7 @@ Result<Pod> ReadPodText(std::string_view text) {
   return ReadPod(json::Parse(text).value(), Wanted());
 }
 
-// `text` with `to` where it has `from` first.
+// `text` with the first `from` replaced by `to`.
 std::string WithInstead(std::string_view text, std::string_view from, std::string_view to) {
   std::string changed(text);
   changed.replace(text.find(from), from.size(), to);
@@ -98,7 +98,7 @@ TEST(Pod, WhatKubernetesLeavesOutIsEmpty) {
                      .resource_version = "1",
                      .containers = {{.name = "c"}}};
 
-  // Whoever wants no resource has all pods whole.
+  // Without wanted resources, all pods are kept complete.
   const auto read = [](std::string_view text) {
     PodFields wanted = Wanted();
     wanted.resource = {};
@@ -117,7 +117,7 @@ TEST(Pod, OneThatAsksForNothingThatIsWantedIsKeptWithoutItsContainers) {
   EXPECT_EQ(ReadPodText(kSmall)->name, "p");
 }
 
-// What is read of a text by the form of pods.
+// The value that the pod form keeps of a text.
 Result<Pod> ReadByForm(std::string_view text, size_t piece = 4096) {
   const Form form = PodForm(Wanted());
   json::Reader reader(form.shape, form.most);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ResourceQuota (core/v1): what the pods of a namespace may have of a resource together. Plain
-// data; pure; any thread.
+// A ResourceQuota (core/v1): limits for all pods of a namespace together. Pure. Plain data. Any
+// thread.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@
 namespace tessera::kube {
 
 struct ResourceQuota {
-  // Of spec.scopes, and of spec.scopeSelector; the former are as "Exists".
+  // From spec.scopes, with operation "Exists", and from spec.scopeSelector.
   struct Scope {
     std::string name{};       // "Terminating", "PriorityClass", ...
     std::string operation{};  // "In", "NotIn", "Exists", "DoesNotExist"
@@ -25,18 +25,18 @@ struct ResourceQuota {
 
   std::string quota_namespace{};
   std::string name{};
-  Texts hard{};  // by resource, as it is written: "16k"
+  Texts hard{};  // text by resource: "16k"
   std::vector<Scope> scopes{};
 
-  // Whether it is about the pod: all scopes are. One of a scope that is not known is about none.
+  // Whether the quota covers the pod: all scopes match. A quota with an unknown scope covers none.
   bool Counts(const QuotaFacts& pod) const;
   bool operator==(const ResourceQuota&) const = default;
 };
 
-// What of quotas is kept while they are read: limits of these resources.
+// The form of quotas for reading, with limits of these resources.
 Form ResourceQuotaForm(const Which& resource);
 
-// kInvalid with the quota's name and the field where it is not as Kubernetes has it.
+// kInvalid with the quota's name and the malformed field.
 Result<ResourceQuota> ReadResourceQuota(const json::Value& object, const Which& resource);
 
 size_t CostOf(const ResourceQuota& quota);

@@ -8,10 +8,11 @@
 namespace tessera::kube {
 namespace {
 
-// An API server keeps no Secret of more than 1 MiB of data, which base64 makes a third larger.
+// An API server limits a Secret's data to 1 MiB, and base64 adds a third.
 constexpr size_t kMostOfSecret = size_t{3} << 20;
 constexpr size_t kLongestData = size_t{256} << 10;
-// Those of an object have no more together; `kubectl apply` keeps what it applied in one.
+// The limit of all annotations of an object. `kubectl apply` keeps the applied object in one of
+// them.
 constexpr size_t kLongestOfSecret = size_t{256} << 10;
 
 Status CheckTexts(const json::Object& object, std::string_view key) {
@@ -44,7 +45,7 @@ Result<Secret> ReadSecretParts(const json::Object& object) {
   TRY_IN(NeededTextIn(secret.metadata, "resourceVersion"), "metadata");
   TRY_IN(CheckTexts(secret.metadata, "labels"), "metadata");
   TRY_IN(CheckTexts(secret.metadata, "annotations"), "metadata");
-  // It cannot be written, which is said before anybody tries.
+  // An immutable Secret cannot be updated; report that before a write fails.
   if (TRY(FlagIn(object, "immutable"))) return Fail(Reason::kInvalid, "it is immutable");
   secret.type = TRY(TextIn(object, "type"));
   secret.data = TRY(DataIn(object));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Secret (core/v1), such as holds a certificate with its key. It is read whole or not at all:
-// who updates it gives back all that others have put there. No message has anything of its data.
-// Plain data; pure; any thread.
+// A Secret (core/v1), for example of a certificate and its key. It is read completely or not at
+// all, because an update must keep others' entries. No message contains its data. Pure. Plain data.
+// Any thread.
 #pragma once
 
 #include <string>
@@ -18,14 +18,14 @@ struct Secret {
   std::string name{};
   std::string type = "Opaque";
   Texts data{};  // bytes by key, decoded
-  // As it was read, with the resourceVersion that an update is checked by; empty of a new one.
+  // As read, with the resourceVersion that guards an update. Empty for a new Secret.
   json::Object metadata{};
 };
 
 Form SecretForm();
 // kInvalid with the Secret's name and the field.
 Result<Secret> ReadSecret(const json::Value& object);
-// As it is created, or written back.
+// The object to create or to write back.
 json::Value SecretJson(const Secret& secret);
 
 }  // namespace tessera::kube

@@ -8,7 +8,7 @@
 namespace tessera::kube {
 namespace {
 
-// As it comes from an API server.
+// As an API server sends it.
 Result<Secret> ReadSecretText(const std::string& text) {
   const Form form = SecretForm();
   json::Reader reader(form.shape, form.most);

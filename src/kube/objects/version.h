@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Kubernetes an API server is, as it says at /version. Plain data; pure; any thread.
+// An API server's Kubernetes version, from /version. Pure. Plain data. Any thread.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@ struct Version {
 };
 
 Form VersionForm();
-// Of a minor version such as "29+" the digits count. kInvalid where it is none.
+// A minor version such as "29+" counts by its digits. kInvalid if there is none.
 Result<Version> ReadVersion(const json::Value& object);
 
 }  // namespace tessera::kube

@@ -11,7 +11,7 @@ namespace tessera::kube {
 namespace {
 
 constexpr size_t kMostOfWebhooks = size_t{1} << 20;
-constexpr size_t kLongestBundle = size_t{64} << 10;  // a longer one is none of ours
+constexpr size_t kLongestBundle = size_t{64} << 10;  // a longer bundle is not ours
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CA that API servers check an admission webhook by, as MutatingWebhookConfiguration and
-// ValidatingWebhookConfiguration have it (admissionregistration.k8s.io/v1). Pure; any thread.
+// The CA by which API servers verify an admission webhook, in MutatingWebhookConfiguration and
+// ValidatingWebhookConfiguration (admissionregistration.k8s.io/v1). Pure. Any thread.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,9 @@ namespace tessera::kube {
 
 Form WebhookForm();
 
-// What gives all webhooks of a configuration this CA, or several, in PEM: a strategic merge patch,
-// which finds them by their names, in whatever order they are by then. It is a conflict where the
-// configuration is another by then. Nothing where all have it.
+// A strategic merge patch that sets this PEM bundle in all webhooks of a configuration. It finds
+// webhooks by name, so their order does not matter. It conflicts if the configuration has changed.
+// Nothing if all webhooks have the bundle.
 Result<std::optional<json::Value>> CaBundlePatch(const json::Value& configuration,
                                                  std::string_view ca);
 

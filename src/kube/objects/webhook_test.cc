@@ -8,7 +8,7 @@
 namespace tessera::kube {
 namespace {
 
-// As it comes from an API server.
+// As an API server sends it.
 Result<std::optional<json::Value>> PatchFor(const std::string& text, std::string_view ca) {
   const Form form = WebhookForm();
   json::Reader reader(form.shape, form.most);

@@ -16,7 +16,7 @@
 namespace tessera::cli {
 namespace {
 
-// Tells what is wrong; false when the settings cannot be used.
+// Prints notes and problems. False if the settings cannot be used.
 bool Tell(const scheduler::Loaded& loaded, FILE* err) {
   for (const std::string& note : loaded.notes) fmt::print(err, "{}\n", note);
   for (const config::Problem& warning : loaded.warnings) {

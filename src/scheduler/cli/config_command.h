@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tessera-scheduler config check` and `config print`. What these return is the exit code: 0, or 1
-// when the settings have an error. One thread.
+// `tessera-scheduler config check` and `config print`. The results are exit codes: 0, or 1 if the
+// settings have an error. One thread.
 #pragma once
 
 #include <cstdio>
@@ -11,12 +11,12 @@
 
 namespace tessera::cli {
 
-// The settings that the scheduler would use, with the origin of every value, to `out`; problems and
-// notes go to `err`.
+// Prints the effective settings, with the origin of each value, to `out`. Problems and notes go to
+// `err`.
 int SettingsPrint(const scheduler::Loaded& loaded, FILE* out, FILE* err);
 
-// A line to `out` when the file is good: the scheduler's own, or HAMi's device-config.yaml by its
-// shape. The file alone: what this shell's environment says must not decide whether it is good.
+// Prints a line to `out` if the file is valid: the scheduler's own, or HAMi's device-config.yaml by
+// its shape. Ignores the environment, which must not affect a file's validity.
 int SettingsCheck(const std::string& file, FILE* out, FILE* err);
 
 Command SchedulerConfigCommand();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tessera-scheduler explain`: why a pod waits, as the scheduler of this pod or machine says it.
+// `tessera-scheduler explain`: why a pod waits, according to the scheduler of this pod or machine.
 #pragma once
 
 #include "cli/command/command.h"

@@ -50,7 +50,7 @@ void LogSettings(const scheduler::Loaded& loaded) {
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
 }
 
-// NVIDIA's resources. The file's own bounds keep each of them in the range of its type.
+// NVIDIA's resources. The file's bounds keep each value in the range of its type.
 RequestRules RulesBy(const scheduler::Settings& settings) {
   return {.count_name = settings.count_name,
           .memory_name = settings.memory_name,
@@ -77,8 +77,8 @@ scheduler::LeaseName LeaseBy(const scheduler::Settings& settings) {
           .host = os::HostName()};
 }
 
-// What deploy/scheduler names them: the Service, its configurations, and with "-webhook" behind it
-// the Secret.
+// The name in deploy/scheduler of the Service and its configurations. The Secret is "-webhook"
+// after it.
 constexpr char kName[] = "tessera-scheduler";
 
 webhook::DeviceRules NvidiaRulesBy(const scheduler::Settings& settings) {
@@ -173,7 +173,8 @@ std::vector<hami::ServedVendor> ServedBy(const scheduler::Settings& settings,
   return served;
 }
 
-// A certificate is made for a Service in a cluster; elsewhere it is given, or there is no webhook.
+// A certificate is made only for a Service in a cluster. Elsewhere, without certificate files,
+// there is no webhook.
 scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings,
                                     const hami::VendorTable& table) {
   const std::string pods = os::Variable("POD_NAMESPACE").value_or("");

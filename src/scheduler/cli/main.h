@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of tessera-scheduler. Without a command it serves, and its words are flags by
-// the rules of scheduler/settings/flags.h, HAMi's among them.
+// The command line of tessera-scheduler. Without a command it serves. Its flags, HAMi's among them,
+// follow scheduler/settings/flags.h.
 #pragma once
 
 #include <vector>
@@ -15,14 +15,14 @@ namespace tessera::cli {
 Command SchedulerProgram();
 int SchedulerMain(int argc, char** argv);
 
-// Whose devices are placed, by settings that are loaded; `table` is of the vendors besides NVIDIA.
+// The placed vendors according to the settings. `table` has the vendors other than NVIDIA.
 std::vector<hami::ServedVendor> ServedBy(const scheduler::Settings& settings,
                                          const hami::VendorTable& table);
-// What the settings come to for the webhook: one without an address is none.
+// The webhook's options according to the settings. Without an address there is no webhook.
 scheduler::WebhookOptions WebhookBy(const scheduler::Settings& settings,
                                     const hami::VendorTable& table);
 
-// Those flags that have an effect, for --help.
+// The flags that have an effect, for --help.
 std::vector<Option> SettingsOptions();
 
 }  // namespace tessera::cli

@@ -21,13 +21,13 @@ using config::Node;
 using config::Quoted;
 
 constexpr char kNvidia[] = "nvidia";
-// HAMi's other vendors.
+// The blocks of HAMi's other vendors.
 constexpr std::array<std::string_view, 12> kVendors = {
     "cambricon", "hygon",     "metax", "enflame", "mthreads", "iluvatars",
     "kunlun",    "awsneuron", "amd",   "vastai",  "biren",    "vnpus"};
-// Of NVIDIA's device plugin, which reads the same file.
+// Keys of NVIDIA's device plugin, which reads the same file.
 constexpr std::array<std::string_view, 4> kOfPlugin = {"version", "flags", "sharing", "imex"};
-// Below `nvidia`, for device plugins.
+// Keys below `nvidia` that only device plugins read.
 constexpr std::array<std::string_view, 10> kOfNodes = {
     "deviceSplitCount",  "deviceMemoryScaling", "deviceCoreScaling",
     "libCudaLogLevel",   "enableNumaTopology",  "preConfiguredDeviceMemory",
@@ -133,7 +133,7 @@ class DeviceConfigReader {
     }
   }
 
-  // Quotes make text of what is none.
+  // A quoted number is a string.
   std::optional<Misfit> StoreNode(const Option& option, const Node& node) {
     const bool is_text = std::holds_alternative<std::string Settings::*>(option.member);
     if (node.IsScalar() && (is_text || !node.quoted)) {
@@ -147,7 +147,7 @@ class DeviceConfigReader {
     return Misfit{.message = fmt::format("takes {}, not {}", wanted, what)};
   }
 
-  // HAMi passes over such a key; what looks like one that is known is told.
+  // HAMi ignores unknown keys. A key that resembles a known one gets a warning.
   void TellMistyped(const Node& key) {
     if (std::ranges::count(kOfNodes, key.scalar) > 0) return;
     std::vector<std::string> known(kOfNodes.begin(), kOfNodes.end());
@@ -169,8 +169,8 @@ class DeviceConfigReader {
   Settings& settings_;
   SourcesByKey& sources_;
   config::Findings findings_;
-  std::vector<std::string> vendors_;  // whose blocks are there
-  std::vector<std::string> left_;     // what is not ours to place
+  std::vector<std::string> vendors_;  // vendors with a block
+  std::vector<std::string> left_;     // resources that HAMi's scheduler still places
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's device-config.yaml: what it says of NVIDIA's GPUs and of other vendors (vendor_blocks.h).
-// A vendor is there where its block is. What is
-// for device plugins alone is nothing to the scheduler. Any thread.
+// Reads HAMi's device-config.yaml: the settings of NVIDIA's GPUs and of other vendors
+// (vendor_blocks.h). A vendor is placed if the file has its block. Keys for device plugins are
+// ignored. Any thread.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@
 
 namespace tessera::scheduler {
 
-// By its shape: it has a block of NVIDIA's or of another of HAMi's vendors, and no version of ours.
+// By its shape: the file has a block of NVIDIA or another HAMi vendor, and no version key of ours.
 bool IsDeviceConfig(const config::Document& document);
 
 struct DeviceConfig {
   std::vector<config::Problem> errors{};
   std::vector<config::Problem> warnings{};
 };
-// A value that HAMi goes on with and that is out of range here has no effect, and is told, as with
-// the agent: the file is theirs too.
+// Values that HAMi accepts but that are out of range here are ignored with a warning, as in the
+// agent. The file also belongs to HAMi's programs.
 DeviceConfig ReadDeviceConfig(const config::Document& document, Settings& settings,
                               SourcesByKey& sources);
 

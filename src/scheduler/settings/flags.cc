@@ -75,7 +75,7 @@ class Parser {
     const bool is_known = option != nullptr || is_idle || names_file;
     const bool is_switch = option != nullptr ? option->IsSwitch() : is_idle && idle->is_switch;
     if (!value && is_switch) value = "true";
-    // What follows an unknown flag may be its value.
+    // The word after an unknown flag may be its value.
     const bool has_next = i_ + 1 < words_.size() && (is_known || words_[i_ + 1][0] != '-');
     if (!value && has_next) value = words_[++i_];
     if (!is_known) {
@@ -108,7 +108,7 @@ class Parser {
                                 config::Quoted(word))});
   }
 
-  using Idle = std::pair<std::string_view, std::vector<std::string>>;  // why, and which
+  using Idle = std::pair<std::string_view, std::vector<std::string>>;  // the reason, and its flags
 
   const std::span<const std::string> words_;
   size_t i_ = 0;

@@ -58,7 +58,7 @@ constexpr IdleFlag kFlags[] = {
     {"kube-timeout", false, kCalls},
     {"profiling", true, kNone},
     {"legacy-metrics", true, "metrics have their names of HAMi 2.10 alone"},
-    // Of HAMi 2.11.
+    // New in HAMi 2.11.
     {"report-node-capacity", true, kNone},
     {"device-plugin-namespace", false, kNone},
     {"device-plugin-service-account", false, kNone},

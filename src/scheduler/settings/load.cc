@@ -35,7 +35,7 @@ void TakeFiles(Sources& sources, Loaded& loaded) {
   }
 }
 
-// From outside of files.
+// Stores the value of a flag or variable.
 void TakeText(const Option& option, const std::string& text, std::string origin, Loaded& loaded) {
   const auto misfit = StoreLoosely(option, text, loaded.settings);
   if (misfit) {
@@ -52,7 +52,7 @@ void TakeEnvironment(const Sources& sources, Loaded& loaded) {
   for (const Option& option : Options()) {
     const auto found = sources.environment.find(std::string(option.variable));
     if (option.variable.empty() || found == sources.environment.end()) continue;
-    // Empty is as good as unset.
+    // An empty variable counts as unset.
     if (found->second.empty()) continue;
     TakeText(option, found->second, fmt::format("environment {}", option.variable), loaded);
   }
@@ -70,7 +70,7 @@ void TakeFlags(const Sources& sources, Loaded& loaded) {
   }
 }
 
-// Those that are to be placed, in the order of their names: as HAMi's file has them, or its chart.
+// Completes the placed vendors, ordered by name: from HAMi's file, else as in HAMi's chart.
 void CompleteVendors(Settings& settings) {
   std::vector<hami::VendorConfig> others;
   for (const std::string_view family : hami::kFamilies) {
@@ -84,7 +84,7 @@ void CompleteVendors(Settings& settings) {
   settings.others = std::move(others);
 }
 
-// What depends on other settings.
+// Sets defaults that depend on other settings.
 void Complete(Loaded& loaded) {
   Settings& settings = loaded.settings;
   settings.memory_factor = std::max<int64_t>(settings.memory_factor, 1);
@@ -98,7 +98,7 @@ void Complete(Loaded& loaded) {
   }
 }
 
-// Rules about more than one value.
+// Checks that involve more than one value.
 class Rules {
  public:
   explicit Rules(Loaded& loaded) : loaded_(loaded), settings_(loaded.settings) {}
@@ -151,7 +151,7 @@ class Rules {
       Tell(Reason::kConfigBadValue, "vendors",
            fmt::format("have more than {} models", hami::VendorTable::kMost));
     }
-    std::map<std::string, std::string> seen;  // what has a name
+    std::map<std::string, std::string> seen;  // the keys by resource name
     if (settings_.Places("nvidia")) {
       seen = {{settings_.count_name, "nvidia.count"},
               {settings_.memory_name, "nvidia.memory"},
@@ -209,7 +209,7 @@ Loaded Load(Sources sources) {
   TakeFiles(sources, loaded);
   TakeEnvironment(sources, loaded);
   TakeFlags(sources, loaded);
-  // Of values that are wrong already, a rule would only confuse.
+  // After an invalid value, the rules' findings would only confuse.
   if (!loaded.ok()) return loaded;
   Complete(loaded);
   Rules(loaded).Check();

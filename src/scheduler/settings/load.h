@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what a person wrote to checked Settings. A flag overrides a variable, which overrides the
-// scheduler's own file, which overrides HAMi's device-config.yaml, which overrides the default: a
-// chart writes every key of HAMi's file, and one that is to be another stands in ours. Any thread.
+// Merges all sources into checked Settings. Precedence: flag, variable, the scheduler's own file,
+// HAMi's device-config.yaml, default. HAMi's file ranks below ours, because a chart writes every
+// key of it and a site overrides some in ours. Any thread.
 #pragma once
 
 #include <functional>
@@ -21,16 +21,16 @@ namespace tessera::scheduler {
 struct Sources {
   std::optional<config::Document> own{};
   std::optional<config::Document> hami{};
-  std::map<std::string, std::string> environment{};  // others than the table's are ignored
+  std::map<std::string, std::string> environment{};  // variables outside the table are ignored
   CommandLine line{};
 };
 
 struct Loaded {
-  Settings settings{};                      // to be used only when ok()
-  SourcesByKey sources{};                   // of what is not the default
-  std::vector<config::Problem> errors{};    // all of them, in the order of the files
-  std::vector<config::Problem> warnings{};  // what is legal, but surely not meant
-  std::vector<std::string> notes{};         // what of HAMi's has no effect here, a line each
+  Settings settings{};                      // valid only if ok()
+  SourcesByKey sources{};                   // of values other than the default
+  std::vector<config::Problem> errors{};    // all, in the order of the files
+  std::vector<config::Problem> warnings{};  // legal, but probably a mistake
+  std::vector<std::string> notes{};         // HAMi's settings without effect, one line each
 
   bool ok() const { return errors.empty(); }
   // "scheduler.yaml:3", "environment NAME", "flag --NAME" or "default".
@@ -39,7 +39,7 @@ struct Loaded {
 
 Loaded Load(Sources sources);
 
-// What the line names: its files are read, and of the environment what the table has.
+// Reads the files that the line names, and the variables of the table.
 Sources SourcesOf(CommandLine line,
                   const std::function<std::optional<std::string>(const std::string&)>& variable);
 

@@ -15,7 +15,7 @@ namespace {
 
 using config::Misfit;
 
-// What is wrong with a text that stands for itself.
+// Checks a text that is a value by itself.
 std::optional<Misfit> CheckText(const Option& option, const std::string& text) {
   if (!option.values.empty()) {
     const auto value = config::ReadOneOf(text, option.values);
@@ -24,7 +24,7 @@ std::optional<Misfit> CheckText(const Option& option, const std::string& text) {
   return option.check == nullptr ? std::nullopt : option.check(text);
 }
 
-// One overload a type.
+// One overload for each type.
 struct Storer {
   const Option& option;
   std::span<const std::string> texts;
@@ -60,7 +60,7 @@ struct Storer {
   }
 };
 
-// "T" -> "true"; what is none of Go's and YAML's words stays.
+// "T" -> "true". Other text stays.
 std::string TruthOf(std::string_view text) {
   if (text == "t" || text == "T") return "true";
   if (text == "f" || text == "F") return "false";
@@ -68,7 +68,7 @@ std::string TruthOf(std::string_view text) {
   return value || value.error().suggestion.empty() ? std::string(text) : value.error().suggestion;
 }
 
-// "7.0" and "1e+06", as charts write numbers -> "7", "1000000"; what is none stays.
+// "7.0" -> "7" and "1e+06" -> "1000000", since charts write numbers so. Other text stays.
 std::string WholeOf(std::string_view text) {
   constexpr double kExact = 1e15;
   const auto number = config::ReadNumber(text);
@@ -78,7 +78,7 @@ std::string WholeOf(std::string_view text) {
   return fmt::format("{}", static_cast<int64_t>(*number));
 }
 
-// "1m30s" -> "90s"; what is no time stays.
+// "1m30s" -> "90s". Other text stays.
 std::string TimeOf(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789";
   Duration sum{};
@@ -87,7 +87,7 @@ std::string TimeOf(std::string_view text) {
     const size_t end =
         std::min(rest.find_first_of(kDigits, std::min(unit, rest.size())), rest.size());
     const auto part = ParseDuration(rest.substr(0, end));
-    // Longer than any time of a setting, and sums of it are far from an overflow.
+    // Exceeds every setting's maximum, and keeps the sum far from overflow.
     if (!part || *part > std::chrono::hours(24 * 365)) return std::string(text);
     sum += *part;
     rest.remove_prefix(end);
@@ -95,7 +95,7 @@ std::string TimeOf(std::string_view text) {
   return text.empty() ? "" : FormatDuration(sum);
 }
 
-// One overload a type.
+// One overload for each type.
 struct Splitter {
   std::string_view text;
 

@@ -18,7 +18,7 @@ namespace {
 using config::Document;
 using config::Node;
 
-// The keys right below a section, which is "" or ends with a dot, each once.
+// The distinct keys directly below a section. The section is "" or ends with a dot.
 std::vector<std::string> KeysBelow(const std::string& section) {
   std::vector<std::string> keys;
   if (section.empty()) keys.emplace_back("version");
@@ -83,7 +83,7 @@ class OwnFileReader {
   void ReadOption(const Option& option, const Node& node) {
     const std::optional<std::vector<std::string>> texts = TextsIn(option, node);
     if (!texts) return;
-    // None written out: for a text that may be empty, that it is.
+    // An explicit empty text counts as unset if the default depends on other settings.
     const bool unset = texts->size() == 1 && texts->front().empty() && !option.usual.empty();
     const auto misfit = unset ? std::nullopt : Store(option, *texts, settings_);
     if (misfit) {
@@ -95,7 +95,7 @@ class OwnFileReader {
     }
   }
 
-  // As Store takes them; nothing, and a problem, where the node is of another type.
+  // The node as texts for Store. Empty, with a problem, if the node has another type.
   std::optional<std::vector<std::string>> TextsIn(const Option& option, const Node& node) {
     const std::string path(option.key);
     const auto one = [](std::optional<std::string> text) {
@@ -116,7 +116,7 @@ class OwnFileReader {
   std::optional<std::vector<std::string>> ItemsIn(const Node& node, const std::string& path) {
     std::vector<std::string> texts;
     if (!node.IsSequence()) {
-      static_cast<void>(document_.List(&node, path));  // says so
+      static_cast<void>(document_.List(&node, path));  // reports the type error
       return std::nullopt;
     }
     for (const Node& item : node.items) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's own file: YAML, by the table of options. Any thread.
+// Reads the scheduler's own YAML file by the table of options. Any thread.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@ namespace tessera::scheduler {
 
 inline constexpr char kVersion[] = "tessera-scheduler/v1";
 
-// Where each key is set: "extender.address" -> "scheduler.yaml:3".
+// The position of each key: "extender.address" -> "scheduler.yaml:3".
 using SourcesByKey = std::map<std::string, std::string, std::less<>>;
 
-// What is wrong is among the document's problems, and leaves what was there.
+// Invalid values become problems of the document and leave the settings unchanged.
 void ReadOwnFile(config::Document& document, Settings& settings, SourcesByKey& sources);
 
 }  // namespace tessera::scheduler

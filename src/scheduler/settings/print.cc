@@ -14,7 +14,7 @@
 namespace tessera::scheduler {
 namespace {
 
-// Comments begin here, unless a line is longer.
+// The column of comments; a longer line pushes its comment right.
 constexpr size_t kCommentColumn = 44;
 
 std::string ValueOf(const Option& option, const Settings& settings) {
@@ -100,7 +100,7 @@ std::string IdleTable() {
   return out;
 }
 
-// What other vendors' devices are asked for by, which no key of ours says.
+// The resource names of other vendors, for which our file has no key.
 std::string OthersText(const Settings& settings) {
   std::string out;
   for (const hami::VendorConfig& config : settings.others) {
@@ -116,7 +116,7 @@ std::string OthersText(const Settings& settings) {
 
 std::string PrintYaml(const Loaded& loaded) {
   std::string out = fmt::format("version: {}\n", kVersion);
-  std::vector<std::string> open;  // sections that the last line is in
+  std::vector<std::string> open;  // sections that contain the last line
   for (const Option& option : Options()) {
     if (option.key.empty()) continue;
     std::vector<std::string> parts = Split(std::string(option.key), '.');

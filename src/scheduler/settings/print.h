@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings for people: as they came out, and all that there are. Pure.
+// Prints settings for people: the effective values, and the reference of all options. Pure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tessera::scheduler {
 
-// YAML that can be loaded again, with a comment on each line saying where the value came from.
+// YAML that loads again, with the origin of each value in a comment.
 std::string PrintYaml(const Loaded& loaded);
 
 // The tables of docs/reference/scheduler-settings.md.

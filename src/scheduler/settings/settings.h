@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a site tells the scheduler. Names, meanings and defaults of what HAMi's scheduler has too
-// are those of HAMi 2.10 and its Helm chart (https://github.com/Project-HAMi/HAMi). Plain data; any
-// thread.
+// A site's scheduler settings. Names, meanings and defaults shared with HAMi's scheduler are those
+// of HAMi 2.10 and its Helm chart (https://github.com/Project-HAMi/HAMi). Plain data. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +18,22 @@ struct Settings {
   std::string kubeconfig{};  // empty: the pod's service account
   std::string log_level = "info";
   std::string log_format = "text";
-  int64_t verbosity = 0;  // HAMi's: 5 and more is the level debug
+  int64_t verbosity = 0;  // HAMi's; from 5 on, the level is debug
 
-  // Where it listens. The first is for the pod's own kube-scheduler: whoever reaches it binds pods.
+  // Listening addresses. The extender's is for the pod's own kube-scheduler: any client of it can
+  // bind pods.
   std::string extender_address = "127.0.0.1:9444";
   std::string status_address = ":9395";
   std::string webhook_address = ":9443";
-  // Of the webhook; empty: made in process.
+  // The webhook's. Empty: made in process.
   std::string certificate_file{};
   std::string key_file{};
-  // The webhook makes pods of ours that have no scheduler's name, or default-scheduler's.
+  // The webhook takes pods that request our resources and name no scheduler, or default-scheduler.
   bool takes_default_scheduler = true;
-  std::string node_label{};  // key of a label that nodes of such pods must have; empty: none
-  // Whether the webhook lets nobody but these forge what scheduler and nodes tell each other: auto,
-  // always, never. They are those of deploy/hami/policy.yaml, which does so from Kubernetes 1.30
-  // on.
+  std::string node_label{};  // key of a label required of such pods' nodes; empty: none
+  // When the webhook guards the annotations by which scheduler and nodes communicate: auto, always,
+  // never. Only these users may write them. From Kubernetes 1.30 on, deploy/hami/policy.yaml guards
+  // the same annotations.
   std::string guard = "auto";
   std::vector<std::string> protocol_writers = {
       "system:serviceaccount:kube-system:hami-scheduler",
@@ -42,34 +42,34 @@ struct Settings {
       "system:serviceaccount:kube-system:hami-device-plugin"};
   std::vector<std::string> administrators = {"system:masters"};
 
-  // Whose pods are ours; the first is written into pods that name none.
+  // Scheduler names of our pods. The webhook writes the first into pods without one.
   std::vector<std::string> scheduler_names = {"hami-scheduler"};
-  // The Lease of the kube-scheduler in the same pod, whose holder leads. Without a namespace there
-  // is none to be followed: a scheduler out of a cluster is alone.
+  // The Lease of the kube-scheduler in the same pod; its holder leads. Without a namespace there is
+  // no Lease, as a scheduler outside a cluster runs alone.
   bool uses_lease = true;
   std::string lease_namespace{};
-  std::string lease_name{};  // never empty once it is loaded
+  std::string lease_name{};  // never empty after loading
 
-  // Labels that a node must have for its devices to count, "gpu=on". Empty: every node.
+  // Labels that a node needs for its devices to count: "gpu=on". Empty: every node.
   std::vector<std::string> node_labels{};
-  // The lock of a node whose device plugin needs it.
+  // HAMi's node lock, for nodes with a device plugin that needs it.
   Duration lock_timeout = std::chrono::minutes(5);  // an older one is broken
   Duration lock_patience = std::chrono::seconds(28);
 
-  // Where a pod says nothing else.
+  // Policies and weights for pods that set none.
   std::string node_policy = "binpack";
-  std::vector<std::string> device_policies = {"spread"};  // in the order of their weight
+  std::vector<std::string> device_policies = {"spread"};  // by weight
   int64_t slot_weight = 1;
   int64_t core_weight = 1;
   int64_t memory_weight = 1;
 
-  // Whose devices are placed: "nvidia", and of hami::kFamilies.
+  // Vendors that are placed: "nvidia", and members of hami::kFamilies.
   std::vector<std::string> vendors = {"nvidia"};
   bool Places(std::string_view vendor) const { return std::ranges::count(vendors, vendor) > 0; }
-  // Those besides NVIDIA, as HAMi's file or its chart has them; none until it is loaded.
+  // Vendors other than NVIDIA, from HAMi's file or chart. Empty until loaded.
   std::vector<hami::VendorConfig> others{};
 
-  // NVIDIA's GPUs: the resources, and what holds where a container leaves something out.
+  // NVIDIA's resource names, and the amounts for containers that omit them.
   std::string count_name = "nvidia.com/gpu";
   std::string memory_name = "nvidia.com/gpumem";
   std::string percentage_name = "nvidia.com/gpumem-percentage";
@@ -78,11 +78,12 @@ struct Settings {
   int64_t default_count = 1;
   int64_t default_memory = 0;  // MiB; 0: all of the GPU
   int64_t default_cores = 0;   // percent; 0: no limit
-  int64_t memory_factor = 1;   // MiB that a request for one counts; never 0 once it is loaded
-  // Of pods with GPUs; empty: as they are.
+  // MiB for each requested unit; at least 1 after loading.
+  int64_t memory_factor = 1;
+  // Runtime class for pods with GPUs. Empty: unchanged.
   std::string runtime_class{};
   std::string core_policy = "default";  // default, force, disable
-  bool hides_devices = false;           // from containers that ask for none
+  bool hides_devices = false;           // from containers that request none
 
   bool operator==(const Settings&) const = default;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what is loaded from texts.
+// Loads settings from texts. For tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace tessera::scheduler {
 
 struct Given {
-  std::string own{};   // after the line with the version, which is the first; empty: no file
+  std::string own{};   // after the version line; empty: no file
   std::string hami{};  // empty: no file
   std::map<std::string, std::string> environment{};
   std::vector<std::string> words{};

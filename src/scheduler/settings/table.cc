@@ -33,7 +33,7 @@ std::optional<Misfit> CheckAddress(std::string_view text) {
   return Must("ADDRESS:PORT, such as 127.0.0.1:9444, [::1]:9444 or, for all, :9444", text);
 }
 
-// As Kubernetes has it of most objects.
+// The rule for most Kubernetes object names.
 std::optional<Misfit> CheckName(std::string_view text) {
   constexpr size_t kLongest = 253;
   const auto good = [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'z'); };
@@ -46,7 +46,7 @@ std::optional<Misfit> CheckName(std::string_view text) {
   return Must("a name of small letters, digits, - and .", text);
 }
 
-// As of an API server's users and groups, which may be nearly anything.
+// API server users and groups may be almost any text.
 std::optional<Misfit> CheckUser(std::string_view text) {
   return text.empty() ? std::optional(Must("a name such as system:masters", text)) : std::nullopt;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that the table is put together from.
+// The parts of the options table.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace tessera::scheduler {
 
-std::vector<Option> ProgramOptions();  // how it runs
-std::vector<Option> WebhookOptions();  // which pods may be made, and what is added to them
-std::vector<Option> LeaseOptions();    // who leads
-std::vector<Option> PodOptions();      // whose pods it places, and where
-std::vector<Option> NvidiaOptions();   // what of NVIDIA's GPUs they ask for
-std::vector<Option> AmountOptions();   // what they get where they do not say
+std::vector<Option> ProgramOptions();  // the process
+std::vector<Option> WebhookOptions();  // which pods the webhook admits, and its patches
+std::vector<Option> LeaseOptions();    // leader election
+std::vector<Option> PodOptions();      // pods and nodes that are placed
+std::vector<Option> NvidiaOptions();   // NVIDIA's resource names
+std::vector<Option> AmountOptions();   // default amounts
 
 }  // namespace tessera::scheduler

@@ -35,7 +35,7 @@ constexpr std::array<Block, hami::kFamilies.size()> kBlocks = {{{"amd", "amd"},
 
 constexpr std::string_view kWholeXpu = "kunlunxin.com/xpu";
 
-// Null: it says nothing.
+// Null if the key is missing or empty.
 const Node* ValueOf(const Node& map, std::string_view key) {
   const Node* value = map.Find(key);
   return value == nullptr || IsEmpty(*value) ? nullptr : value;
@@ -94,7 +94,7 @@ class BlockReader {
   config::Findings& findings_;
 };
 
-// A word becomes part of annotations' keys.
+// A word is part of annotation keys, so it must be valid there.
 std::string WordIn(const Node& item, BlockReader& reader) {
   std::string word;
   reader.ReadText(item, "commonWord", word);
@@ -106,7 +106,7 @@ std::string WordIn(const Node& item, BlockReader& reader) {
   return word;
 }
 
-// Of its family as in the chart, under another word perhaps.
+// The chart's configuration for the word. An unknown word has only the family.
 VendorConfig UsualOf(std::string_view family, const std::string& word) {
   const auto usual = hami::UsualConfigs(family);
   const auto found = std::ranges::find(usual, word, &VendorConfig::word);

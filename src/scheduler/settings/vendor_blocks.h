@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of HAMi's device-config.yaml that are of other vendors than NVIDIA and whose devices
-// are placed here: how a site names their resources and divides their chips. A key that is left out
-// is as in HAMi's chart. Any thread.
+// Reads the blocks of placed vendors other than NVIDIA in HAMi's device-config.yaml: resource names
+// and chip partitions. A missing key has the value of HAMi's chart. Any thread.
 #pragma once
 
 #include <string>
@@ -14,18 +13,18 @@
 
 namespace tessera::scheduler {
 
-// Charts leave nothing behind a key whose value they were not given.
+// A chart writes a key with no value if the value is not set.
 bool IsEmpty(const config::Node& value);
 
-// Of hami::kFamilies; empty: a block of this name is none of theirs.
+// The family in hami::kFamilies. Empty if `name` is no block of theirs.
 std::string_view FamilyOfBlock(std::string_view name);
-// Empty where the block has nothing. What is of a wrong type, or no name of a resource, is told.
+// Empty if the block is empty. A wrong type or an invalid resource name becomes a finding.
 std::vector<hami::VendorConfig> ReadVendorBlock(std::string_view name, const config::Node& block,
                                                 const config::Document& document,
                                                 config::Findings& findings);
 
-// What stays with HAMi's scheduler: "cambricon", and of a block that is served in part the
-// resource; empty: nothing.
+// The part that HAMi's scheduler still places: "cambricon", or the resource of a partly supported
+// block. Empty: none.
 std::string LeftOfBlock(std::string_view name, const config::Node& block);
 
 }  // namespace tessera::scheduler

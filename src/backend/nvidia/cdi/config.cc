@@ -59,7 +59,8 @@ std::vector<Key> CdiKeys() {
   };
 }
 
-// What they say of the driver stands in one document.
+// Resources with one CDI vendor share a document, so they must agree on the settings that apply to
+// it.
 void CheckCdi(const Config& config, size_t index, const std::string& path, Findings& findings) {
   const Resource& resource = config.resources[index];
   const auto& kind = *resource.kind.As<NvidiaConfig>();

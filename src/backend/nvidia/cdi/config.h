@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the configuration says of the CDI documents for GPUs, beside `cdi` of the resource. Pure.
+// The checks of `nvidia: {cdi: {}}`, the CDI documents for GPUs. The resource's own `cdi` is
+// checked elsewhere. Pure.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@
 namespace tessera::nvidia {
 
 std::vector<config::Key> CdiKeys();
-// `path` is that of the section, of the resource with this index.
+// `path`: that of the section, in the resource with this index.
 void CheckCdi(const config::Config& config, size_t index, const std::string& path,
               config::Findings& findings);
 

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 7> kBinaries = {"nvidia-smi",
                                                        "nvidia-imex",
                                                        "nvidia-imex-ctl"};
 
-// Where configuration is looked for, the first one counts.
+// Directories of configuration; the first hit counts.
 constexpr std::array<std::string_view, 3> kConfigurationRoots = {"/etc", "/usr/local/share",
                                                                  "/usr/share"};
 constexpr std::array<std::string_view, 8> kConfiguration = {
@@ -42,7 +42,7 @@ constexpr std::string_view kVulkanOfMachine = "vulkan/icd.d/nvidia_icd.aarch64.j
 #else
 constexpr std::string_view kVulkanOfMachine = "vulkan/icd.d/nvidia_icd.x86_64.json";
 #endif
-// Wherever it is found, containers have it below /etc.
+// Containers get these below /etc, wherever they are found.
 constexpr std::array<std::string_view, 4> kVulkan = {
     "vulkan/icd.d/nvidia_icd.json", "vulkan/icd.d/nvidia_layers.json", kVulkanOfMachine,
     "vulkan/implicit_layer.d/nvidia_layers.json"};
@@ -72,8 +72,7 @@ std::string KernelFile(const os::Root& root, const char* path) {
   return text ? std::string(Trim(*text)) : "";
 }
 
-// In the order in which the kernel looks: only the first that has any counts for it, but which of
-// them that is the driver's own version decides.
+// The kernel's search order. The first directory with the driver's own version counts.
 void AddFirmware(const os::Root& root, const Tree& tree, const std::string& version,
                  std::vector<DriverFile>& found) {
   const std::string custom = KernelFile(root, "/sys/module/firmware_class/parameters/path");
@@ -95,7 +94,7 @@ void AddFirmware(const os::Root& root, const Tree& tree, const std::string& vers
   }
 }
 
-// In /tmp anybody can put a link that leads anywhere.
+// In /tmp any user can make a link that leads anywhere.
 bool IsDirectoryOfRoot(const std::string& path) {
   const auto info = os::Inspect(path);
   const auto owner = os::OwnerOf(path);
@@ -130,7 +129,7 @@ DriverFiles FindDriverFiles(const os::Root& root, const Tree& tree) {
   for (const std::string_view name : kSockets) {
     const size_t before = found.sockets.size();
     for (const std::string_view directory : kRuntimeDirectories) {
-      // One is a link to the other nearly everywhere.
+      // /run and /var/run are usually one directory.
       if (found.sockets.size() > before) break;
       const std::string path = fmt::format("{}/{}", directory, name);
       Add(tree, path, path, found.sockets);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container gets of the driver beside its libraries: programs, configuration, firmware, and
-// sockets of its daemons. Names and places are those of NVIDIA's container toolkit. Looks at files;
-// any thread.
+// The driver's files for containers, besides libraries: programs, configuration, firmware, and its
+// daemons' sockets. Names and places are those of NVIDIA's container toolkit. Looks at files; any
+// thread.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ struct DriverFiles {
   bool operator==(const DriverFiles&) const = default;
 };
 
-// `root`: where the kernel's own files are, /sys and /proc.
+// `root`: that of the kernel's files, /sys and /proc.
 DriverFiles FindDriverFiles(const os::Root& root, const Tree& tree);
 
-// The first of these names that there is in the directories where a root has its programs, as a
-// path of the tree; empty: none.
+// The first of these names in the tree's directories of programs, as a path of the tree; empty:
+// none.
 std::string FindProgram(const Tree& tree, const std::string& name);
 
 }  // namespace tessera::nvidia

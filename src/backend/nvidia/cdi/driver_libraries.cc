@@ -15,20 +15,20 @@
 namespace tessera::nvidia {
 namespace {
 
-// That have versions of their own.
+// Libraries with versions of their own.
 constexpr std::array<std::string_view, 4> kOtherPatterns = {
     "libnvidia-nvvm70.so.*", "libnvidia-egl-gbm.so.*.*", "libnvidia-egl-wayland.so.*.*",
     "libnvidia-egl-wayland2.so.*.*"};
 
-// Of the X server, below a directory of libraries.
+// Directories of the X server, below a directory of libraries.
 constexpr std::array<std::string_view, 4> kXorgDirectories = {
     "/xorg/modules/drivers", "/xorg/modules/extensions", "/nvidia/xorg", "/xorg"};
 
-// Links that programs need and packages may lack: the name, below a directory of libraries, and
-// what it means there.
+// A link that programs need and packages may lack: its name below a directory of libraries, and its
+// target.
 struct WantedLink {
   std::string_view name;
-  std::string_view target;  // from the link's directory; "VERSION" is the driver's
+  std::string_view target;  // from the directory of the link; "VERSION" is the driver's
   std::string_view library;
 };
 constexpr std::array<WantedLink, 4> kWantedLinks = {
@@ -43,7 +43,7 @@ std::string DirectoryOf(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-// "570.172.08" of "libcuda.so.570.172.08"; empty where it is none.
+// "570.172.08" of "libcuda.so.570.172.08"; empty: no version.
 std::string VersionIn(std::string_view name, std::string_view library) {
   const std::string begin = fmt::format("{}.so.", library);
   if (!name.starts_with(begin)) return "";
@@ -61,7 +61,7 @@ std::string Versioned(std::string_view text, const std::string& version) {
   return at == std::string::npos ? out : out.replace(at, kVersion.size(), version);
 }
 
-// Each once, by where it really is.
+// Each directory once, by its real path.
 std::vector<std::string> LibraryDirectories(const Tree& tree) {
   std::vector<std::string> directories;
   const auto add = [&](const std::string& directory) {
@@ -76,8 +76,8 @@ std::vector<std::string> LibraryDirectories(const Tree& tree) {
     if (cached.insert(DirectoryOf(library.path)).second) add(DirectoryOf(library.path));
   }
   for (const std::string_view directory : kLibraryDirectories)
-    add(std::string(directory));  // should the cache not tell
-  // Debian's packages have the driver in a directory of its own, behind /etc/alternatives.
+    add(std::string(directory));  // in case the cache lacks it
+  // Debian's packages have the driver in its own directory, behind /etc/alternatives.
   for (const std::string& directory : std::vector<std::string>(directories)) {
     for (const char* name : {"/libcuda.so.1", "/libnvidia-ml.so.1"}) {
       const std::string real = tree.Follow(directory + name);
@@ -87,7 +87,7 @@ std::vector<std::string> LibraryDirectories(const Tree& tree) {
   return directories;
 }
 
-// The version that the loader takes, or the only one that there is.
+// The version that the loader takes, or the only one.
 std::string VersionOf(const Tree& tree, const std::vector<std::string>& directories) {
   for (const std::string_view library : {"libcuda", "libnvidia-ml"}) {
     for (const std::string& directory : directories) {
@@ -141,7 +141,7 @@ class Search {
     }
   }
 
-  // Those that the host has, and those that programs need although packages may lack them.
+  // Adds the host's links, and links that programs need although packages may lack them.
   void AddLinks(const std::string& directory) {
     std::set<std::string> sources;
     for (const DriverFile& file : found_.files) sources.insert(file.source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The root of a driver for tests: files below a directory of its own, which goes with it. For one
+// A driver's root for tests: files below a temporary directory, which ends with the object. One
 // thread.
 #pragma once
 

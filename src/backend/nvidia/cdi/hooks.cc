@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 4> kHookPaths = {
     "/usr/bin/nvidia-cdi-hook", "/usr/local/nvidia/toolkit/nvidia-cdi-hook", "/usr/bin/nvidia-ctk",
     "/usr/local/nvidia/toolkit/nvidia-ctk"};
 
-// Of Debian and its like, and of the others.
+// The directories of Debian and its derivatives, and of others.
 #ifdef __aarch64__
 constexpr std::array<std::string_view, 2> kDefaultDirectories = {"/usr/lib/aarch64-linux-gnu",
                                                                  "/usr/lib64"};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to be done in a container beside mounts, so that programs find the driver: links to its
-// libraries, the loader's list of them, and more that NVIDIA's hook program does. Where the host
-// does not have that program, mounts under all names stand for the links. Pure but for FindHook;
-// any thread.
+// The steps in a container, besides mounts, by which programs find the driver. NVIDIA's hook
+// program makes links to the libraries, the loader's list, and more. If the host lacks the program,
+// mounts under all names replace the links. Pure but for FindHook; any thread.
 #pragma once
 
 #include <string>
@@ -14,8 +13,8 @@
 
 namespace tessera::nvidia {
 
-// The hook program's path on the host: the configured one, whether it is there or not; else where
-// its packages put it, as far as this process sees the host's root. Empty: there is none.
+// The hook program's path on the host. A configured path is taken unchecked. Else it is looked for
+// where its packages put it, if this process sees the host's root. Empty: not found.
 std::string FindHook(const NvidiaConfig& config, const Tree* host);
 
 class Hooks {
@@ -26,9 +25,9 @@ class Hooks {
   bool available() const { return !program_.empty() && !Without(CdiPiece::kHooks); }
   bool Without(CdiPiece piece) const;
 
-  // Links in the container, each "TARGET::PATH"; nothing where there are none.
+  // Adds links in the container, each "TARGET::PATH". No hook if there are none.
   void AddLinks(const std::vector<std::string>& links, cdi::Edits& edits) const;
-  // Those for the driver's libraries, in the order in which NVIDIA's toolkit has them.
+  // Adds the hooks for the driver's libraries, in the order of NVIDIA's toolkit.
   void AddFor(const DriverLibraries& libraries, cdi::Edits& edits) const;
 
  private:
@@ -39,11 +38,11 @@ class Hooks {
   const std::vector<CdiPiece> left_out_;
 };
 
-// The libraries under all their names where every loader looks without its list: in the default
-// directories of distributions.
+// Mounts the libraries under all their names in the distributions' default directories. Every
+// loader looks there without its list.
 void MountUnderAllNames(const Tree& tree, const DriverLibraries& libraries, cdi::Edits& edits);
 
-// Options of a mount that is read, and of one that is connected to.
+// The mount options of a file to read and of a socket to connect to.
 std::vector<std::string> ReadOptions();
 std::vector<std::string> SocketOptions();
 

@@ -12,16 +12,16 @@ namespace tessera::nvidia {
 namespace {
 
 constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
-constexpr size_t kHeader = 48;  // the magic, how many entries, and what is of no use here
+constexpr size_t kHeader = 48;  // the magic, the number of entries, and unused fields
 constexpr size_t kEntry = 24;   // flags, soname, path, version of the system, capabilities
-constexpr size_t kCount = 20;   // where the header says how many entries there are
+constexpr size_t kCount = 20;   // the offset of the number of entries
 
 constexpr std::string_view kOldMagic = "ld.so-1.7.0";
 constexpr size_t kOldHeader = 16;
 constexpr size_t kOldEntry = 12;
 constexpr size_t kOldCount = 12;
 
-constexpr uint32_t kTypeMask = 0x00ff;  // of an entry's flags
+constexpr uint32_t kTypeMask = 0x00ff;  // of the flags of an entry
 constexpr uint32_t kElfOfGlibc = 3;
 constexpr uint32_t kMachineMask = 0xff00;
 constexpr uint32_t kX86 = 0x0300;
@@ -34,14 +34,14 @@ std::optional<uint32_t> NumberAt(std::string_view text, size_t at) {
   return number;
 }
 
-// Up to its zero; nothing where it has none.
+// The text up to its zero; empty: it has none.
 std::string_view TextAt(std::string_view text, size_t at) {
   if (at >= text.size()) return {};
   const size_t end = text.find('\0', at);
   return end == std::string_view::npos ? std::string_view() : text.substr(at, end - at);
 }
 
-// The newer cache stands behind the older one.
+// The newer cache follows the older one.
 std::string_view WithoutOld(std::string_view text) {
   if (!text.starts_with(kOldMagic)) return text;
   const size_t entries = NumberAt(text, kOldCount).value_or(0);

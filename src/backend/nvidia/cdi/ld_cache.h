@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of libraries that ldconfig keeps for the loader, /etc/ld.so.cache. Its text comes from
-// the driver's root, which may be anybody's image: nothing in it is trusted. Pure; any thread.
+// Reads ldconfig's list of libraries for the loader, /etc/ld.so.cache. The driver's root may be any
+// party's image, so nothing in the text is trusted. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ struct CachedLibrary {
   bool operator==(const CachedLibrary&) const = default;
 };
 
-// The 64-bit libraries in it, in its order, each once; none where the text is no cache of glibc's
-// format 1.1, alone or behind the older one. What points outside the text is left out.
+// The 64-bit libraries in the text, each once, in its order. Empty if the text has no cache of
+// glibc's format 1.1, alone or after an older one. Entries that point outside the text are left
+// out.
 std::vector<CachedLibrary> ReadLdCache(std::string_view text);
 
 }  // namespace tessera::nvidia

@@ -23,7 +23,7 @@ void Nodes::Add(const std::string& path, cdi::Edits& edits) const {
   std::string seen = dev_.seen;
   DescribeNode(seen, node);
   if (node.type.empty()) {
-    // An agent in a container may have the host's node in its own /dev only.
+    // An agent in a container may have the host's node only in its own /dev.
     seen = root_.prefix();
     DescribeNode(seen, node);
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device nodes for CDI documents, with all that the kernel says of them. Looks at files; any
-// thread.
+// Device nodes for CDI documents, with their type, numbers and mode. Looks at files; any thread.
 #pragma once
 
 #include <string>
@@ -19,17 +18,17 @@ class Nodes {
  public:
   Nodes(const os::Root& root, const NvidiaConfig& config);
 
-  // The node at this path, with a group that the container needs to open it, if any.
+  // Adds the node at this path, with the group that the container needs to open it, if any.
   void Add(const std::string& path, cdi::Edits& edits) const;
-  // Those in a directory of /dev that a pattern with "*" fits.
+  // Adds the nodes in a directory of /dev that match a pattern with "*".
   void AddLike(const std::string& directory, const std::string& pattern, cdi::Edits& edits) const;
-  // Those that draw on the GPU at this address of the bus, and the links that name them by it.
+  // Adds the DRM nodes of the GPU at this bus address, and the links that name them by it.
   void AddDrm(const std::string& address, const Hooks& hooks, cdi::Edits& edits) const;
   bool Has(const std::string& path) const { return dev_.Has(dev_.Follow(path)); }
 
  private:
   const os::Root root_;
-  const Tree dev_;  // whose /dev is the host's devices'
+  const Tree dev_;  // its /dev has the host's devices
   const bool gids_;
 };
 

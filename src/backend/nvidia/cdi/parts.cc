@@ -34,7 +34,7 @@ void AddMount(const Tree& tree, const DriverFile& file, std::vector<std::string>
                           .options = std::move(options)});
 }
 
-// What every container gets of the driver.
+// The driver's files for every container.
 void AddDriver(const Tree& tree, const DriverFiles& files, const Hooks& hooks, cdi::Edits& edits) {
   const DriverLibraries& libraries = files.libraries;
   if (!libraries.directories.empty()) {
@@ -66,7 +66,7 @@ cdi::Edits OwnEdits(const Device& device, const Nodes& nodes, const Hooks& hooks
 
 struct FeatureNodes {
   Feature feature;
-  const char* name;  // in the configuration, and of the class of its document
+  const char* name;  // in the configuration, and the class of its document
   const char* directory;
   const char* pattern;
   const char* remedy;
@@ -83,7 +83,7 @@ bool HasFeature(const NvidiaConfig& config, Feature feature) {
   return std::ranges::count(config.features, feature) > 0;
 }
 
-// A document of a class of its own with one device; none where the node has nothing of it.
+// Adds a document of its own class with one device; none if the node lacks the device.
 void AddOther(const NvidiaConfig& config, const char* of_class, const char* device,
               cdi::Edits edits, cdi::Parts& parts) {
   if (edits.nodes.empty()) return;
@@ -123,7 +123,7 @@ Tree DriverTree(const os::Root& root, const NvidiaConfig& config) {
     const std::string path = root.Path(Below(seen, ""));
     if (seen != "/" && os::Exists(path)) return {.seen = path, .host = Below(on_host, "")};
   }
-  // What a pod has below its own root is not the host's: rather nothing, which is told.
+  // In a pod, files below the own root are not the host's. An empty tree is better, and is logged.
   if (config.driver_root != "/" && os::RunsInPod()) {
     return {.seen = root.Path(Below(config.driver_root, "")), .host = Below(on_host, "")};
   }
@@ -145,18 +145,18 @@ std::vector<MissingFeature> MissingFeatures(const NvidiaConfig& config, const cd
 cdi::Parts DescribeForCdi(const os::Root& root, const NvidiaConfig& config,
                           const DriverFiles& files, const std::vector<Device>& devices) {
   const Tree tree = DriverTree(root, config);
-  // The host's own root, where its programs are, if this process sees it.
+  // The host's own root, which has its programs, if this process sees it.
   const bool is_ours = Below(config.driver_root, "") == tree.host;
   const Tree host{.seen = tree.host.empty() ? tree.seen : root.prefix()};
   const Hooks hooks(FindHook(config, tree.host.empty() || is_ours ? &host : nullptr),
                     config.cdi_leave_out);
   const Nodes nodes(root, config);
   cdi::Parts parts;
-  // Keeps NVIDIA's runtime, where that is the node's, from injecting a second time.
+  // Keeps NVIDIA's runtime, if the node uses it, from injecting a second time.
   parts.common.env = {"NVIDIA_VISIBLE_DEVICES=void"};
   if (std::ranges::none_of(devices, IsWholePlatform)) {
     AddDriver(tree, files, hooks, parts.common);
-    // Also where none of these devices can be read: others of the same kind may be well.
+    // Also if none of these devices can be read, as others of the kind may be good.
     for (const std::string_view path : kSharedNodes) {
       if (nodes.Has(std::string(path))) AddShared(std::string(path), nodes, parts.common);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CDI documents say of NVIDIA's devices: for every container the nodes that all GPUs share and
-// the driver's files, for each device its own nodes; and the documents of what comes beside GPUs.
-// Looks at files; any thread.
+// The content of NVIDIA's CDI documents. Every container gets the shared nodes and the driver's
+// files; each device adds its own nodes. Features get documents of their own. Looks at files; any
+// thread.
 #pragma once
 
 #include <string>
@@ -15,22 +15,21 @@
 
 namespace tessera::nvidia {
 
-// The driver's root as this process sees it, and where that is on the host.
+// The driver's root, as this process sees it and on the host.
 Tree DriverTree(const os::Root& root, const NvidiaConfig& config);
 
-// `files` are the driver's, below that.
+// `files`: the driver's, below DriverTree.
 cdi::Parts DescribeForCdi(const os::Root& root, const NvidiaConfig& config,
                           const DriverFiles& files, const std::vector<Device>& devices);
 
-// What containers were to get beside their GPUs.
+// A configured feature that the node lacks.
 struct MissingFeature {
-  std::string name{};    // as the configuration has it
-  std::string nodes{};   // one of which is needed, on the host: "/dev/nvidia-fs*"
-  std::string remedy{};  // what makes them
+  std::string name{};    // its name in the configuration
+  std::string nodes{};   // on the host; one is needed: "/dev/nvidia-fs*"
+  std::string remedy{};  // the advice that makes them
   bool operator==(const MissingFeature&) const = default;
 };
-// Features that the configuration asks for and `parts` have no document of, since no such node was
-// there.
+// The configured features without a document in `parts`, as no such node exists.
 std::vector<MissingFeature> MissingFeatures(const NvidiaConfig& config, const cdi::Parts& parts);
 
 }  // namespace tessera::nvidia

@@ -28,7 +28,7 @@ void Mount(const Tree& tree, const std::string& path, cdi::Edits& edits) {
       {.host_path = tree.host + source, .container_path = path, .options = ReadOptions()});
 }
 
-// Of a store of drivers: its libraries, and what they load.
+// Whether the file of a driver store is a library, or is loaded by one.
 bool IsOfStore(std::string_view name) {
   if (name == "nvidia-smi") return true;
   const bool library = name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
@@ -68,7 +68,7 @@ void AddWsl(const Tree& tree, const Hooks& hooks, cdi::Edits& edits) {
   }
 }
 
-// Names with "*" stand for what there is.
+// The paths that match a path with "*".
 std::vector<std::string> Expanded(const Tree& tree, const std::string& path) {
   if (path.find('*') == std::string::npos) return {path};
   const size_t slash = path.rfind('/');
@@ -79,7 +79,8 @@ std::vector<std::string> Expanded(const Tree& tree, const std::string& path) {
   return paths;
 }
 
-// A line is "dev, /dev/nvhost-ctrl"; also "dir", "lib" and "sym", a link.
+// Adds the entry of a line like "dev, /dev/nvhost-ctrl". Other kinds are "dir", "lib" and "sym", a
+// link.
 void AddListed(const Tree& tree, std::string_view line, const Nodes& nodes, const Hooks& hooks,
                std::vector<std::string>& links, cdi::Edits& edits) {
   const size_t comma = line.find(',');
@@ -99,7 +100,7 @@ void AddListed(const Tree& tree, std::string_view line, const Nodes& nodes, cons
   }
 }
 
-// The lists name libraries wherever they like, most where no loader looks by itself.
+// The lists name libraries in any directory; loaders search few of these by themselves.
 DriverLibraries LibrariesIn(const Tree& tree, const std::vector<cdi::Mount>& mounts) {
   DriverLibraries libraries;
   for (const cdi::Mount& mount : mounts) {
@@ -113,8 +114,8 @@ DriverLibraries LibrariesIn(const Tree& tree, const std::vector<cdi::Mount>& mou
   return libraries;
 }
 
-// Those in this directory that loaders look for, not what programs load by its path, with the links
-// that the host has: in a container the hook makes these.
+// The libraries in this directory that loaders search for, without those that programs load by
+// path. The host's links are included; in a container the hook makes them.
 DriverLibraries OnlyIn(const Tree& tree, const std::string& directory,
                        const DriverLibraries& libraries) {
   DriverLibraries only{.directories = {directory}};

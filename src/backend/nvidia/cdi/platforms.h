@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers get of the driver on WSL and on a Tegra, where it is no package of libraries like
-// others. Looks at files; any thread.
+// The driver's files on WSL and Tegra, where the driver is no ordinary set of libraries. Looks at
+// files; any thread.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace tessera::nvidia {
 
-// Ids of the device that all GPUs of such a node are.
+// Ids of the one device that stands for all GPUs of such a node.
 inline constexpr char kWsl[] = "all";
 inline constexpr char kTegra[] = "tegra";
 
-// Whether it is such a device: of these the platform's own lists and stores name all, and nothing
-// is looked for as on other nodes.
+// Whether the device stands for all GPUs. The platform's lists and stores then name all files, and
+// the search of other nodes is left out.
 bool IsWholePlatform(const Device& device);
 
-// Of WSL's what Windows has put into its store of drivers, of a Tegra's what the board's lists of
-// files name; nothing of others.
+// Adds the files of the platform, if the device is one. On WSL these are in Windows' driver store;
+// on Tegra the board's lists name them.
 void AddPlatform(const Tree& tree, const std::string& device, const Nodes& nodes,
                  const Hooks& hooks, cdi::Edits& edits);
 

@@ -28,7 +28,7 @@ bool Selects(const Claim& claim, const Gpu& gpu) {
          std::ranges::none_of(claim.exclude, fits);
 }
 
-// A GPU in MIG mode that is given away as a whole takes its MIG devices along.
+// A GPU in MIG mode that is claimed as a whole includes its MIG devices.
 bool TakesWhole(const Claim& claim, const Gpu& gpu) {
   return claim.mig.empty() && Selects(claim, gpu) &&
          (!gpu.mig.enabled || claim.in_mig_mode == InMigMode::kWhole);
@@ -49,7 +49,7 @@ bool IsTaken(const NvidiaConfig& config, const Gpu& gpu) {
                      [&](const Claim& claim) { return TakesWhole(claim, gpu); });
 }
 
-// Those of the GPU's MIG devices that are not an earlier resource's.
+// The GPU's MIG devices that no earlier resource has.
 std::vector<size_t> FreeDevices(const NvidiaConfig& config, const Gpu& gpu) {
   std::vector<size_t> devices;
   if (IsTaken(config, gpu)) return devices;
@@ -62,11 +62,11 @@ std::vector<size_t> FreeDevices(const NvidiaConfig& config, const Gpu& gpu) {
   return devices;
 }
 
-// How one GPU is divided. Texts complete "GPU 3 ...".
+// The division of one GPU. The texts complete "GPU 3 ...".
 struct Layout {
-  std::optional<nvml::DeviceAttributes> attributes{};  // of each MIG device; none: it is whole
+  std::optional<nvml::DeviceAttributes> attributes{};  // of each MIG device; none: the GPU is whole
   std::string text{};                                  // "has MIG devices 1g.10gb"
-  std::string trouble{};                               // why it fits no other, if so
+  std::string trouble{};                               // why it equals no other, if so
 };
 
 Layout LayoutOf(const Gpu& gpu, const ClaimedPart& part) {
@@ -134,7 +134,7 @@ std::map<unsigned, std::string> MisdividedGpus(const NvidiaConfig& config,
                       Selects(ClaimOf(config), gpu) && !IsTaken(config, gpu);
     if (fits || bare) layouts[index] = LayoutOf(gpu, part);
   }
-  std::optional<unsigned> usual;  // a GPU that is divided as it should be
+  std::optional<unsigned> usual;  // a GPU with the usual division
   std::ptrdiff_t most = 0;
   for (const auto& [index, layout] : layouts) {
     if (!layout.trouble.empty()) continue;

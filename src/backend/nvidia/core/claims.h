@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPUs and MIG devices are a resource's, by its configuration and what was found. Each is of
-// one resource only, or it would be granted twice: where several fit it, the first has it. Pure.
+// Assigns GPUs and MIG devices to resources, by configuration and scan. Each belongs to one
+// resource only, or it would be granted twice. The first resource that fits has it. Pure.
 #pragma once
 
 #include <map>
@@ -13,28 +13,27 @@
 
 namespace tessera::nvidia {
 
-// Whether all holds of the GPU that the selector says.
+// Whether the GPU meets all conditions of the selector.
 bool Fits(const NvidiaConfig::Selector& selector, const Gpu& gpu);
 
-// Whether the pattern fits the profile, as it is ("1g.10gb+me") or as it stands in the name of a
-// resource ("1g.10gb.me").
+// Whether the pattern fits the profile, either as it is ("1g.10gb+me") or as in a resource's name
+// ("1g.10gb.me").
 bool FitsProfile(const std::string& pattern, std::string_view profile);
 
-// What of one GPU is the resource's.
+// The resource's part of one GPU.
 struct ClaimedPart {
   bool whole = false;             // the GPU itself
-  std::vector<size_t> devices{};  // these of its MIG devices
+  std::vector<size_t> devices{};  // indices of its MIG devices
   bool operator==(const ClaimedPart&) const = default;
 };
 ClaimedPart ClaimedPartOf(const NvidiaConfig& config, const Gpu& gpu);
 
-// A GPU of which nothing is known but that it is there.
+// Whether a GPU that could not be read may be the resource's, by its index.
 bool MayBePartOf(const NvidiaConfig& config, unsigned index);
 
-// The GPUs, by index, that a resource has to leave out whose devices are to be all alike
-// (InMigMode::kDevices), each with what is the matter and what to do: it is not divided as the
-// others are, or has trouble of its own (Mig::Trouble). What most GPUs have counts, of equally many
-// what the first one has.
+// The GPUs, by index, that a resource of equally divided GPUs (InMigMode::kDevices) must leave out,
+// each with the reason and advice. The GPU is divided differently, or has trouble of its own
+// (Mig::Trouble). The division of most GPUs counts; in a tie, that of the first GPU.
 std::map<unsigned, std::string> MisdividedGpus(const NvidiaConfig& config,
                                                const std::map<unsigned, Gpu>& gpus);
 

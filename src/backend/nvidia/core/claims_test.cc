@@ -16,7 +16,7 @@ Gpu UndividedA100() {
   return {.index = 3, .uuid = kClaimed, .model = "NVIDIA UndividedA100-SXM4-80GB", .numa = 1};
 }
 
-// In MIG mode, with devices of these profiles.
+// A GPU in MIG mode, with devices of these profiles.
 Gpu DividedGpu(const std::vector<std::string>& profiles) {
   Gpu gpu = UndividedA100();
   gpu.mig.enabled = true;

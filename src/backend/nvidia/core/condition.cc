@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kHeat = nvml::kSoftwareThermalSlowdown | nvml::kHardwareThermalSlowdown;
 constexpr uint64_t kSlowdowns = kHeat | nvml::kHardwarePowerBrake;
 
-// Whether the GPU, the driver or our rights do not let us know, and never will.
+// Whether the GPU, the driver or missing rights make the value unknown for good.
 bool IsUntold(const nvml::Failure& failure) {
   switch (failure.code) {
     case nvml::Return::kNotSupported:
@@ -30,7 +30,7 @@ std::optional<T> Told(const nvml::Answer<T>& answer) {
   return answer ? std::optional<T>(*answer) : std::nullopt;
 }
 
-// Whether it was so, and is known not to be so any more.
+// Whether the state was set before and is known to be clear now.
 bool Ended(const std::optional<bool>& before, const std::optional<bool>& now) {
   return before.value_or(false) && !now.value_or(true);
 }
@@ -73,7 +73,7 @@ nvml::Answer<Condition> ReadCondition(const nvml::Library& library, nvml::Device
   for (unsigned link = 0; link < nvml::kMostNvLinks; ++link) {
     const auto up = library.IsNvLinkUp(gpu, link);
     if (!up && !IsUntold(up.error())) return tl::unexpected(up.error());
-    if (!up) break;  // it has no more
+    if (!up) break;  // the GPU has no more links
     if (*up) condition.links_up |= uint64_t{1} << link;
   }
   return condition;

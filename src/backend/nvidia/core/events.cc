@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kWanted = nvml::kXidCriticalError | nvml::kDoubleBitEccError;
 constexpr uint64_t kXidOfDoubleBitError = 48;  // the driver reports it under this number as well
-// The same event again within this time says nothing new: a sick driver may repeat it without end.
+// A repeated event within this time is dropped: a bad driver may repeat it without end.
 constexpr Duration kRepeat{1'000};
 
 class EventSet {
@@ -37,10 +37,10 @@ class EventSet {
 // The GPUs of one event set.
 struct Registered {
   std::map<nvml::DeviceHandle, std::string> gpus;  // UUIDs
-  std::set<std::string> done;                      // UUIDs, with those that tell of no events
-  std::map<std::string, std::string> refused;      // by UUID, why
+  std::set<std::string> done;                      // UUIDs, also of GPUs without events
+  std::map<std::string, std::string> refused;      // by UUID, the reason
 
-  // A GPU that has just fallen off the bus cannot be asked who it is.
+  // The UUID of a GPU that has just fallen off the bus cannot be read.
   std::string UuidOf(const nvml::Library& library, nvml::DeviceHandle gpu) const {
     const auto known = gpus.find(gpu);
     return known != gpus.end() ? known->second : library.Uuid(gpu).value_or("");
@@ -56,7 +56,7 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
   const std::shared_ptr<nvml::Session> session;
   const Time time;
 
-  // Listeners run under it, so that none runs after Unsubscribe; never held over a call of NVML.
+  // Listeners run under it, so that none runs after Unsubscribe. Never held over a call of NVML.
   mutable Mutex mutex;
   ConditionVariable changed;
   os::ThreadOnce thread TESSERA_GUARDED_BY(mutex);
@@ -69,10 +69,10 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
   Event last_event TESSERA_GUARDED_BY(mutex);
   Steady last_told TESSERA_GUARDED_BY(mutex){};
 
-  // The thread's own.
-  std::string trouble;              // with the event set, as it was told; empty: none
-  size_t told_watched = 0;          // how many GPUs, as it was told
-  std::set<std::string> told_gpus;  // what was told about single ones
+  // The members below are the thread's own.
+  std::string trouble;              // the logged failure of the event set; empty: none
+  size_t told_watched = 0;          // the logged number of GPUs
+  std::set<std::string> told_gpus;  // the logged failures of single GPUs
 
   void Begin() TESSERA_REQUIRES(mutex);
   void Run();
@@ -87,13 +87,13 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
   void SetWatched(size_t count, std::map<std::string, std::string> refused);
 };
 
-// Each scan tries again.
+// Each scan tries again if the thread could not start.
 void EventWatcher::State::Begin() {
   thread.Start([state = shared_from_this()] { state->Run(); },
                "events of GPUs are not told, checks go on");
 }
 
-// The thread's life. The library is let go of before every pause.
+// The thread's loop. The library is let go of before every pause.
 void EventWatcher::State::Run() {
   Backoff retries = kRetries;
   while (AwaitWork()) {
@@ -118,17 +118,18 @@ void EventWatcher::State::Run() {
   }
 }
 
-// Until there is something to watch; false: it is the end.
+// Waits until there are GPUs to watch. False: the watcher ends.
 bool EventWatcher::State::AwaitWork() {
   MutexLock lock(mutex);
-  // Not by its library: the last to let go of one closes it, which no lock may be held over.
+  // Asks is_open, as a LibraryPtr here could be the last: its end would close the library under the
+  // mutex.
   changed.wait(lock, [this]() TESSERA_REQUIRES(mutex) {
     return stopping || (!gpus.empty() && session->is_open());
   });
   return !stopping;
 }
 
-// False: it is the end.
+// False: the watcher ends.
 bool EventWatcher::State::Pause(Duration pause) {
   MutexLock lock(mutex);
   if (stopping) return false;
@@ -142,13 +143,14 @@ bool EventWatcher::State::Pause(Duration pause) {
 }
 
 bool EventWatcher::State::IsCurrent(const nvml::LibraryPtr& library) const {
-  // Let go of with the mutex free: it may be the last, and to close a library may take any time.
+  // Destroyed after the mutex: it may be the last, and closing a library may take any time.
   const nvml::LibraryPtr now = session->current();
   const MutexLock lock(mutex);
   return !stopping && !renew && now == library;
 }
 
-// One event set, until it breaks: says how; or until it is of no use any more: empty.
+// Serves one event set until it breaks, and returns the failure; or until it is obsolete, and
+// returns "".
 std::string EventWatcher::State::Serve(const nvml::LibraryPtr& library) {
   const EventSet set(*library);
   if (!set.handle()) return library->Text(set.handle().error());
@@ -171,7 +173,7 @@ std::string EventWatcher::State::Serve(const nvml::LibraryPtr& library) {
   return {};
 }
 
-// Asks those that were not asked yet; one that fails is asked again after the next wait.
+// Registers GPUs that are not registered yet. A failed one is retried after the next wait.
 void EventWatcher::State::RegisterAll(const nvml::Library& library, nvml::EventSetHandle set,
                                       Registered& registered) {
   std::map<unsigned, std::string> wanted;
@@ -194,7 +196,7 @@ void EventWatcher::State::RegisterAll(const nvml::Library& library, nvml::EventS
   log::Info("events of GPUs are watched", {{"gpus", told_watched}});
 }
 
-// The types of events that it will tell of; none where it knows none.
+// The types of events that the GPU reports; 0: it supports none.
 nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& library,
                                                      nvml::EventSetHandle set, unsigned index,
                                                      const std::string& uuid,
@@ -204,7 +206,7 @@ nvml::Answer<uint64_t> EventWatcher::State::Register(const nvml::Library& librar
   if (!gpu) return tl::unexpected(gpu.error());
   const auto found = library.Uuid(*gpu);
   if (!found) return tl::unexpected(found.error());
-  if (*found != uuid) return kWanted;  // indices have moved: the next scan tells where it is
+  if (*found != uuid) return kWanted;  // indices have moved; the next scan finds its place
   const auto supported = library.SupportedEvents(*gpu);
   const uint64_t types = supported.value_or(0) & kWanted;
   const auto done = types == 0 ? nvml::Answer<void>() : library.RegisterEvents(*gpu, types, set);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's driver tells about GPUs by itself: XIDs, and memory errors of two bits, through one
-// NVML event set over all GPUs. One watcher a session, shared by the backends of all resources:
-// each hears of every event.
+// Events of NVIDIA's driver: XIDs and double-bit memory errors. They come through one NVML event
+// set over all GPUs. One watcher a session is shared by the backends of all resources; each gets
+// every event.
 //
-// It has one thread, from the first listener on, which alone calls NVML. It holds the library while
-// it waits for events, at most kWait at a time, so a library that is discarded is closed within
-// that. Where NVML hangs, the thread is left behind; it owns all it uses.
+// The watcher's one thread starts with the first listener. Only this thread waits in NVML for
+// events. It holds the library for at most kWait at a time, so a discarded library is closed within
+// that. If NVML hangs, the thread stays there; it owns all that it uses.
 //
-// An event set that breaks is made anew, after pauses that double (kRetries) and begin anew once a
-// set has held for longer than the longest of them; that is told once, and changes no verdict:
-// checks go on without it. Source: NVML's reference, "Event Handling Methods".
+// A broken event set is replaced after pauses that double (kRetries). They start over once a set
+// has lasted longer than the longest pause. The failure is logged once and changes no verdict, as
+// checks go on. Source: NVML's reference, "Event Handling Methods".
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@
 
 namespace tessera::nvidia {
 
-// Of one GPU, or of MIG devices on it where an instance is named.
+// An event of one GPU, or of its MIG devices if an instance is named.
 struct Event {
-  std::string gpu{};  // its UUID; empty where the driver named a GPU that is not known
+  std::string gpu{};  // its UUID; empty: the driver named an unknown GPU
   uint64_t xid = 0;
   unsigned gpu_instance = nvml::kNoInstance;
   unsigned compute_instance = nvml::kNoInstance;
@@ -45,37 +45,37 @@ class EventWatcher {
   // Runs on the watcher's thread, and must not block.
   using Listener = std::function<void(const Event&)>;
 
-  // How its thread tells the time and, between event sets, spends it; both run on that thread.
+  // The watcher's clock, and its pause between event sets. Both run on its thread.
   struct Time {
     std::function<Steady()> now = [] { return SystemClock().Now(); };
-    std::function<void(Duration)> pause{};  // none: it waits, no longer than the watcher is there
+    std::function<void(Duration)> pause{};  // none: it waits, until the watcher's end at the latest
   };
 
   explicit EventWatcher(std::shared_ptr<nvml::Session> session)
       : EventWatcher(std::move(session), Time()) {}
   EventWatcher(std::shared_ptr<nvml::Session> session, Time time);
-  // Waits for nothing.
+  // Does not wait.
   ~EventWatcher();
   EventWatcher(const EventWatcher&) = delete;
   EventWatcher& operator=(const EventWatcher&) = delete;
 
-  // The watcher of this session that others have, or a new one.
+  // The existing watcher of this session, or a new one.
   static std::shared_ptr<EventWatcher> Of(const std::shared_ptr<nvml::Session>& session);
 
-  // `owner` tells listeners apart.
+  // `owner` identifies the listener.
   void Subscribe(const void* owner, Listener listener);
-  // The listener does not run any more once this has returned. Not from within a listener.
+  // After its return the listener does not run any more. Not from within a listener.
   void Unsubscribe(const void* owner);
 
-  // The GPUs to watch, by NVML's index, with their UUIDs: those that have just answered. One that
-  // hangs when it is asked for events holds up all others', so none that hangs may be among them.
+  // The GPUs to watch, UUIDs by NVML's index. All must have just answered: one that hangs at its
+  // registration delays the events of all.
   void Watch(std::map<unsigned, std::string> gpus);
-  // Makes the event set anew: a GPU that was reset may have forgotten what it was asked for.
+  // Replaces the event set: a GPU that was reset may have lost its registration.
   void Renew();
-  // How many GPUs are watched now.
+  // The number of GPUs that are watched now.
   size_t watched() const;
-  // Why the driver does not take this GPU's events, though it knows events of it; asked again after
-  // every wait. Nothing where it takes them, knows none, or was not asked yet.
+  // Why the driver refuses this GPU's events, though it supports some; retried after every wait.
+  // Null: it reports them, supports none, or was not asked yet.
   std::optional<std::string> Refusal(const std::string& uuid) const;
 
  private:

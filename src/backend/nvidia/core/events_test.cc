@@ -18,9 +18,9 @@
 namespace tessera::nvidia {
 namespace {
 
-constexpr Duration kPatience{20'000};  // a test that waits so long fails
+constexpr Duration kPatience{20'000};  // only a failing test waits this long
 
-// What was told, on any thread.
+// The heard events, from any thread.
 template <class T>
 class Heard {
  public:
@@ -29,7 +29,7 @@ class Heard {
     all_.push_back(std::move(news));
     told_.notify_all();
   }
-  // The first so many; fewer when they do not come.
+  // The first `count` events; fewer if they do not come.
   std::vector<T> Await(size_t count) {
     std::unique_lock lock(mutex_);
     told_.wait_for(lock, kPatience, [&] { return all_.size() >= count; });
@@ -50,7 +50,7 @@ class EventsTest : public testing::Test {
   ~EventsTest() override { log::SetSink(nullptr); }
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
 
-  // Has a watcher tell of the events of these GPUs, and waits until it does.
+  // Starts a watcher for these GPUs, and waits until it watches them.
   std::unique_ptr<EventWatcher> Watch(const std::vector<unsigned>& gpus) {
     EXPECT_TRUE(session_->Open());
     auto watcher = std::make_unique<EventWatcher>(session_);
@@ -126,7 +126,7 @@ TEST_F(EventsTest, AGpuThatAppearsLaterIsWatchedToo) {
   const auto watcher = Watch({0});
 
   watcher->Watch(Named({0, 1}));
-  node_.SetFaults("events: [{gpu: 0, xid: 31}]");  // ends the wait that is under way
+  node_.SetFaults("events: [{gpu: 0, xid: 31}]");  // ends the current wait for events
   AwaitWatched(*watcher, 2);
   node_.SetFaults("events: [{gpu: 0, xid: 31}, {gpu: 1, xid: 79}]");
 
@@ -156,7 +156,7 @@ TEST_F(EventsTest, AGpuWhoseEventsAreRefusedIsAskedAgainUntilTheyAreTaken) {
   EXPECT_EQ(watcher->Refusal(Uuid(0)), "nvmlDeviceRegisterEvents: Unknown Error (999)");
   EXPECT_EQ(watcher->Refusal(Uuid(1)), std::nullopt);
 
-  node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the wait that is under way
+  node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the current wait for events
 
   AwaitWatched(*watcher, 2);
   EXPECT_EQ(watcher->Refusal(Uuid(0)), std::nullopt);
@@ -177,10 +177,9 @@ TEST_F(EventsTest, AnEventSetThatBreaksIsMadeAnewAndThatIsToldOnce) {
             "error=\"nvmlEventSetWait_v2: Unknown Error (999)\"");
 }
 
-// Time as a test has it: it stands still, pauses take none, and the event set is mended during
-// some.
+// The test's time. It stands still, pauses take no time, and some of them repair the event set.
 struct Pauses {
-  FakeClock clock;  // the watcher's thread's
+  FakeClock clock;  // for the thread of the watcher
   size_t count = 0;
   Heard<int64_t> seconds;
 };
@@ -219,7 +218,7 @@ TEST_F(EventsTest, ALibraryThatIsDiscardedIsClosed) {
   const auto watcher = Watch({0});
 
   session_->Discard(session_->current());
-  node_.SetFaults("events: [{gpu: 0, xid: 31}]");  // ends the wait that is under way
+  node_.SetFaults("events: [{gpu: 0, xid: 31}]");  // ends the current wait for events
 
   AwaitWatched(*watcher, 0);
   const Steady limit = SystemClock().Now() + kPatience;

@@ -27,13 +27,13 @@ bool IsCharDevice(const std::string& path) {
   return info && info->type == os::FileInfo::Type::kCharDevice;
 }
 
-// The device's place in what containers see.
+// The device's name in containers.
 std::string VisibleAs(const NvidiaConfig& config, const std::string& uuid,
                       const std::string& index) {
   return config.id_strategy == IdStrategy::kUuid ? uuid : index;
 }
 
-// All but the IMEX channel, which stands last.
+// All but the IMEX channel, which comes last.
 Device DescribeBase(const os::Root& root, const std::string& resource, const NvidiaConfig& config,
                     const Gpu& gpu) {
   Device device;
@@ -55,7 +55,7 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
   return device;
 }
 
-// The rest of it.
+// Reads the GPU's other fields.
 nvml::Answer<Gpu> ReadRest(const nvml::Library& library, const os::Root& root,
                            nvml::DeviceHandle device, Gpu gpu) {
   const auto minor = library.MinorNumber(device);
@@ -103,7 +103,7 @@ nvml::Answer<Gpu> Read(const nvml::Library& library, const os::Root& root, unsig
   if (!name) return tl::unexpected(name.error());
   const Gpu known{.index = index, .uuid = *uuid, .model = *name};
   auto gpu = ReadRest(library, root, *device, known);
-  // A Tegra's GPU has no place on the bus and no node, and is handed out without either.
+  // A Tegra's GPU has neither bus address nor node, and is granted without them.
   const bool is_enough = !gpu && IsIntegrated(*name) && !nvml::IsOfDriver(gpu.error());
   return is_enough ? known : gpu;
 }

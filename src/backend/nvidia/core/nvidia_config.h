@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the configuration says about a resource made of NVIDIA GPUs. Plain data.
+// The configuration of a resource of NVIDIA GPUs. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace tessera::nvidia {
 enum class IdStrategy : uint8_t { kUuid, kIndex };
 // In the order in which CDI devices are named.
 enum class Feature : uint8_t { kGdrcopy, kGds, kMofed };
-// Whether containers get IMEX channel 0, which shares memory with GPUs of other nodes: never, where
-// the node has it, or always, so that without it no GPU is of use.
+// Whether containers get IMEX channel 0, which shares memory with GPUs of other nodes. Never; if
+// the node has it; or always, so that no GPU can be used without it.
 enum class Imex : uint8_t { kNone, kOptional, kRequired };
-// What XIDs mean that no rule names: what the table says; nothing; or that they count, all of them.
+// The meaning of XIDs that no rule names: the table's; none; or all count.
 enum class OtherXids : uint8_t { kTable, kIgnore, kCount };
 
-// What can be left out of CDI documents: hooks, by the names of NVIDIA's program, or all of them;
-// groups that a container needs to open nodes; sockets of the driver's daemons.
+// The parts that CDI documents can leave out. Hooks, by the names of NVIDIA's program, or all
+// hooks; the groups that open nodes; the daemons' sockets.
 enum class CdiPiece : uint8_t {
   kCreateSymlinks,
   kEnableCudaCompat,
@@ -39,36 +39,36 @@ enum class CdiPiece : uint8_t {
 namespace tessera {
 
 struct NvidiaConfig {
-  // Which GPUs: all that it says must hold.
+  // Selects GPUs; all conditions must hold.
   struct Selector {
     std::string index = {};  // NVML's, a number; empty: any
     std::string uuid = {};   // empty: any
     std::string model = {};  // a pattern with "*"; empty: any
-    std::string numa = {};   // the NUMA node that it is near to, a number; empty: any
+    std::string numa = {};   // the closest NUMA node, a number; empty: any
     bool operator==(const Selector&) const = default;
   };
 
-  std::string driver_root = "/";      // below it is the driver's library, as the agent sees it
-  std::string host_driver_root = {};  // that on the host; empty: the same path
+  std::string driver_root = "/";      // the root of the driver's library, as the agent sees it
+  std::string host_driver_root = {};  // the same root on the host; empty: the same path
   // How GPUs are found (backend/nvidia/platform.h).
   enum class Discovery : uint8_t { kAuto, kNvml, kTegra };
   Discovery discovery = Discovery::kAuto;
-  std::string dev_root = "/";          // below it are the device nodes, on the host
-  std::vector<Selector> select = {};   // a GPU that any of them fits; empty: every GPU
-  std::vector<Selector> exclude = {};  // but none that any of these fits
-  int memory_if_untold = 0;            // MiB, of a GPU whose driver has no way to tell it
-  // The profile of the MIG devices that the resource is made of, a pattern with "*"; empty: it is
-  // made of whole GPUs.
+  std::string dev_root = "/";          // the root of the device nodes, on the host
+  std::vector<Selector> select = {};   // a GPU must fit one of these; empty: every GPU does
+  std::vector<Selector> exclude = {};  // a GPU must fit none of these
+  int memory_if_untold = 0;            // MiB, if the driver cannot report it
+  // A pattern with "*" for the profiles of the resource's MIG devices; empty: the resource has
+  // whole GPUs.
   std::string mig = {};
-  // What GPUs in MIG mode are to a resource of whole GPUs.
+  // The use of GPUs in MIG mode by a resource of whole GPUs.
   enum class InMigMode : uint8_t {
-    kLeftOut,  // nothing
-    kWhole,    // whole GPUs like others
-    kDevices,  // their MIG devices, as long as all GPUs are divided alike
+    kLeftOut,  // none
+    kWhole,    // as whole GPUs
+    kDevices,  // their MIG devices, if all GPUs are divided alike
   };
   InMigMode in_mig_mode = InMigMode::kLeftOut;
 
-  // What an earlier resource takes: no later one has it.
+  // The claim of an earlier resource, which no later one can have.
   struct Claim {
     std::vector<Selector> select = {};
     std::string mig = {};
@@ -77,22 +77,22 @@ struct NvidiaConfig {
     bool operator==(const Claim&) const = default;
   };
   std::vector<Claim> earlier = {};
-  // The name with "{profile}" of the family that the resource is of; empty: of none.
+  // The family's name with "{profile}", if the resource is of a family; else empty.
   std::string family = {};
 
-  // What containers know a device by: its UUID; or NVML's index, "3", "3:1" of a MIG device.
+  // The names of devices in containers: UUIDs, or NVML's indices, "3", "3:1" for a MIG device.
   nvidia::IdStrategy id_strategy = nvidia::IdStrategy::kUuid;
-  // What containers get beside their GPUs.
+  // The features that containers get besides their GPUs.
   std::vector<nvidia::Feature> features = {};
   nvidia::Imex imex = nvidia::Imex::kNone;
   // The vendor of the CDI documents that the agent writes; empty: it writes none.
   std::string cdi_vendor = {};
-  std::string cdi_hook_path = {};  // of nvidia-cdi-hook or nvidia-ctk, on the host; empty: find it
+  std::string cdi_hook_path = {};  // of nvidia-cdi-hook or nvidia-ctk, on the host; empty: search
   std::vector<nvidia::CdiPiece> cdi_leave_out = {};
-  // The agent does not start without a driver.
+  // True: the agent does not start without a driver.
   bool fail_on_init_error = false;
 
-  // What XIDs mean here, where that is not what xid.def says.
+  // The XIDs whose class differs from xid.def.
   struct XidRule {
     int xid = 0;
     nvidia::XidClass xid_class = nvidia::XidClass::kRecover;
@@ -100,7 +100,8 @@ struct NvidiaConfig {
   };
   std::vector<XidRule> xids = {};
   nvidia::OtherXids other_xids = nvidia::OtherXids::kTable;
-  // How long a GPU stays out after the last XID of these classes, whatever its checks say.
+  // The shortest time that a GPU stays out after the last XID of these classes, whatever its checks
+  // show.
   struct Probation {
     Duration recover = nvidia::XidPolicy().recover_probation;
     Duration reset = nvidia::XidPolicy().reset_probation;
@@ -108,14 +109,14 @@ struct NvidiaConfig {
   };
   Probation probation = {};
 
-  // How its GPUs are shared by MPS.
+  // The settings of `policy: mps`.
   struct Mps {
-    bool on = false;                       // the resource's policy is that
-    std::string root = "/run/nvidia/mps";  // where MPS has its files on the host
-    std::string container_root = {};  // the same as programs of ours see it; empty: as the host
-    int memory = 0;   // of a GPU that a client may take, MiB; 0: one of so many equal parts
-    int threads = 0;  // of a GPU that a client may keep busy, percent; 0: likewise
-    // Other memory on GPUs that all of this fits; the first that does counts.
+    bool on = false;                       // the resource's policy is MPS
+    std::string root = "/run/nvidia/mps";  // the directory of MPS on the host
+    std::string container_root = {};       // the same in our programs; empty: as on the host
+    int memory = 0;                        // a client's part of a GPU, MiB; 0: an equal part
+    int threads = 0;                       // a client's part of a GPU, percent; 0: an equal part
+    // Another size for GPUs that meet all conditions; the first match counts.
     struct Size {
       std::string index = {};
       std::string uuid = {};
@@ -128,41 +129,41 @@ struct NvidiaConfig {
   };
   Mps mps = {};
 
-  // How its GPUs are divided into virtual ones.
+  // The settings of `policy: vgpu`.
   struct Vgpu {
-    bool on = false;                               // the resource's policy is that
+    bool on = false;                               // the resource's policy is vgpu
     std::string directory = "/usr/local/vgpu";     // on the host and in containers
-    std::string lock_directory = "/tmp/vgpulock";  // of no use any more
-    std::string library = {};                      // on the host; empty: that in the directory
-    std::string install = {};  // where the agent has it, to be put there; empty: it does not
-    bool enforced = true;      // the library is there for every container
-    // Of the virtual GPU of each number, from 0; none: equal parts.
+    std::string lock_directory = "/tmp/vgpulock";  // no longer used
+    std::string library = {};                      // on the host; empty: the one in `directory`
+    std::string install = {};  // the agent's own copy, to install from; empty: none
+    bool enforced = true;      // every container gets the library
+    // The virtual GPUs by number, from 0; none: equal parts.
     struct Size {
       int memory = 0;  // MiB
       int cores = 0;   // percent
       bool operator==(const Size&) const = default;
     };
     std::vector<Size> sizes = {};
-    // Where the size of a virtual GPU comes from: this configuration, or the pod that has it.
+    // Who sets the size of a virtual GPU: this configuration, or its pod.
     enum class Mode : uint8_t { kEqual, kRequested };
     Mode mode = Mode::kEqual;
-    // The rest of what `requested` needs; as the site's webhook and scheduler know it.
+    // The other settings of mode `requested`, as the site's webhook and scheduler have them.
     FractionRequests requests = hami::kNvidia.Requests();
     double memory_scaling = 1;
     double core_scaling = 1;
-    // What the library is told of its log, of when it limits compute time, and of whose work goes
-    // first; empty: nothing.
+    // The library's settings: its log, when it limits compute time, and which work goes first;
+    // empty: unset.
     std::string log_level = {};
     std::string core_policy = {};
     std::string task_priority = {};
-    bool memory_by_driver = false;  // that holds containers to it; the library only shows it
+    bool memory_by_driver = false;  // the driver enforces it; the library only shows it
     bool pod_may_tune = false;      // a pod's own variables win over these three
     bool may_disable_control = false;
-    // What is told to HAMi's scheduler (report/hami_registration.h).
+    // The registration with HAMi's scheduler (report/hami_registration.h).
     struct Hami {
       bool registered = true;  // in mode kRequested
       bool topology_scores = false;
-      bool before_2_8 = false;  // in the format, and with the handshake, of HAMi up to 2.7
+      bool before_2_8 = false;  // the format and handshake of HAMi up to 2.7
       bool operator==(const Hami&) const = default;
     };
     Hami hami = {};

@@ -10,14 +10,14 @@ void SerialQueue::Add(std::function<void()> task) {
 }
 
 void SerialQueue::Run(std::chrono::steady_clock::time_point limit) {
-  workers_.GoOn();  // what a former line could not begin
+  workers_.GoOn();  // tasks that an earlier queue could not start
   MutexLock lock(rest_->mutex);
   if (rest_->unfinished == 0) return;
   RunQueued();
   size_t left = rest_->tasks.size();
   const auto is_over = [this]() TESSERA_REQUIRES(rest_->mutex) { return rest_->unfinished == 0; };
   while (!rest_->done.wait_for(lock, kTurn, is_over)) {
-    // Nothing was begun for so long: what is under way takes too long.
+    // No task was started in this turn: the current one takes too long.
     const bool stuck = rest_->tasks.size() == left;
     if ((stuck && left == 0) || std::chrono::steady_clock::now() >= limit) return;
     if (stuck) RunQueued();
@@ -25,7 +25,7 @@ void SerialQueue::Run(std::chrono::steady_clock::time_point limit) {
   }
 }
 
-// One more thread does what nobody has begun.
+// Starts one more thread for the tasks that are not begun.
 void SerialQueue::RunQueued() {
   workers_.Run([rest = rest_] {
     MutexLock lock(rest->mutex);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs read one after the other on a worker, for who waits for a limited time: one that hangs costs
-// a thread, and no other's answer. Any thread.
+// Reads GPUs one after the other on a worker, for callers that wait a limited time. A hanging GPU
+// keeps one thread and delays no other's answer. Any thread.
 #pragma once
 
 #include <deque>
@@ -15,13 +15,13 @@
 
 namespace tessera::nvidia {
 
-// What is read of one GPU, under way or done; shared with the thread that reads.
+// The reading of one GPU, in flight or done; shared with the thread that reads.
 template <class T>
 struct Reading {
   Mutex mutex;
   ConditionVariable done;
   std::optional<T> answer TESSERA_GUARDED_BY(mutex);
-  bool late TESSERA_GUARDED_BY(mutex) = false;  // somebody has waited for it in vain
+  bool late TESSERA_GUARDED_BY(mutex) = false;  // a caller has timed out on it
 
   bool IsDone() {
     const MutexLock lock(mutex);
@@ -32,7 +32,7 @@ struct Reading {
     answer = std::move(read);
     done.notify_all();
   }
-  // Nothing when it has not come until then.
+  // The answer; null if it does not come by the limit. Only the first caller waits that long.
   std::optional<T> Await(std::chrono::steady_clock::time_point limit) {
     MutexLock lock(mutex);
     const auto is_done = [this]() TESSERA_REQUIRES(mutex) { return answer.has_value(); };
@@ -41,8 +41,8 @@ struct Reading {
   }
 };
 
-// Tasks that one thread does in turn, which is quicker than a thread for each; when one takes
-// longer than a turn, or hangs, another thread goes on with the rest.
+// Runs tasks in turn on one thread, which is quicker than a thread for each. If a task takes longer
+// than a turn, or hangs, another thread runs the rest.
 class SerialQueue {
  public:
   static constexpr Duration kTurn{5};
@@ -50,8 +50,8 @@ class SerialQueue {
   explicit SerialQueue(os::Workers& workers) : workers_(workers) {}
 
   void Add(std::function<void()> task);
-  // Does all, but for what hangs, and no longer than until then: past a task that takes too long,
-  // another thread goes on.
+  // Waits until all tasks have ended, the rest hangs, or the limit is reached. A task that takes
+  // too long makes another thread run the rest.
   void Run(std::chrono::steady_clock::time_point limit);
 
  private:

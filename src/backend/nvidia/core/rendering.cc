@@ -16,7 +16,7 @@ std::string CdiDeviceOf(const Rendering& rendering, std::string_view name) {
   return fmt::format("{}/{}", rendering.cdi_kind.substr(0, rendering.cdi_kind.find('/')), name);
 }
 
-// What NVIDIA's container toolkit does is asked for by names of its own.
+// NVIDIA's container toolkit has its own names for features.
 void CompleteExtras(const NvidiaConfig& config, Rendering& rendering) {
   struct Row {
     Feature feature;
@@ -44,7 +44,8 @@ void CompleteExtras(const NvidiaConfig& config, Rendering& rendering) {
 
 void CompleteRendering(const NvidiaConfig& config, Rendering& rendering) {
   if (rendering.env.empty()) rendering.env = "NVIDIA_VISIBLE_DEVICES";
-  // Where NVIDIA's container toolkit looks, once it is told to (docs/explain/security.md).
+  // NVIDIA's container toolkit looks there, if its configuration says so
+  // (docs/explain/security.md).
   rendering.mount_list_dir = "/var/run/nvidia-container-devices";
   rendering.cdi_visible_names = !rendering.cdi_kind.empty();
   CompleteExtras(config, rendering);

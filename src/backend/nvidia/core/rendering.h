@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's container toolkit calls the things that containers get. Pure.
+// The names that NVIDIA's container toolkit uses for grants. Pure.
 #pragma once
 
 #include "backend/nvidia/core/nvidia_config.h"
@@ -7,8 +7,8 @@
 
 namespace tessera::nvidia {
 
-// Fills in the toolkit's names: the variable, unless it has one, the directory of mounts, and what
-// comes beside the GPUs.
+// Fills in the toolkit's names: the variable, unless it is set, the directory of mounts, and the
+// features' names.
 void CompleteRendering(const NvidiaConfig& config, Rendering& rendering);
 
 }  // namespace tessera::nvidia

@@ -14,7 +14,7 @@ namespace {
 using nvml::TopologyLevel;
 
 constexpr int kPointsOfNvLink = 100;
-constexpr int kMostCounted = 18;  // NVLinks of one pair
+constexpr int kMostCounted = 18;  // NVLinks of a pair
 
 int PointsOf(TopologyLevel level) {
   switch (level) {
@@ -43,7 +43,7 @@ int NvLinksBetween(const Gpu& a, const Gpu& b) {
 }  // namespace
 
 std::string SysfsAddress(const nvml::PciInfo& pci) {
-  // Domains have four digits, and more only where they are needed.
+  // Domains have four digits, and more only if they need them.
   return fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
 }
 
@@ -51,7 +51,7 @@ NvLinks ReadNvLinks(const nvml::Library& library, nvml::DeviceHandle gpu) {
   NvLinks links;
   for (unsigned link = 0; link < nvml::kMostNvLinks; ++link) {
     const auto up = library.IsNvLinkUp(gpu, link);
-    // Links are numbered without gaps, and a GPU without any knows nothing of them.
+    // Links are numbered without gaps. A GPU without links does not support the call.
     if (!up && up.error().code == nvml::Return::kNotSupported) break;
     if (!up && up.error().code == nvml::Return::kInvalidArgument) break;
     if (!up || !*up) continue;

@@ -15,14 +15,14 @@ class TopologyTest : public testing::Test {
  protected:
   void TearDown() override { EXPECT_TRUE(os::RemoveTree(directory_)); }
 
-  // The GPUs' indices of an answer, or of what is asked for.
+  // The indices of the GPUs that are available, or chosen.
   std::vector<unsigned> Choose(const std::string& hardware, size_t size,
                                const std::vector<unsigned>& available) {
     const NvidiaNode node(directory_, hardware);
     NvidiaBackend backend("nvidia.com/gpu", {}, os::Root(directory_));
     return Choose(backend, size, available);
   }
-  // The same of a backend, which looks at its GPUs anew.
+  // The choice of a backend after a new scan.
   static std::vector<unsigned> Choose(NvidiaBackend& backend, size_t size,
                                       const std::vector<unsigned>& available) {
     Inventory inventory;
@@ -45,7 +45,7 @@ class TopologyTest : public testing::Test {
     std::sort(answer.begin(), answer.end());
     return answer;
   }
-  // The points of a GPU's links, by UUID, when the backend looks at its GPUs anew.
+  // The points of a GPU's links, by UUID, after a new scan.
   static std::map<std::string, int> PointsOf(NvidiaBackend& backend, size_t gpu) {
     const std::vector<Device> devices = backend.Scan().value();
     std::map<std::string, int> points;
@@ -86,7 +86,7 @@ TEST_F(TopologyTest, ALinkToASwitchReachesEveryGpuBehindIt) {
   EXPECT_EQ(points[devices[7].key.id], 1210);  // 12 NVLinks, another NUMA node
 }
 
-// Of a GPU at "b" that has so many NVLinks to the one at "a", and this in common with it.
+// The links of a GPU at "b" to one at "a": this many NVLinks, and this level.
 std::vector<Link> LinksBetween(int nvlinks, nvml::TopologyLevel level) {
   const Gpu a{.index = 0, .uuid = "A", .pci = "a"};
   const Gpu b{.index = 1, .uuid = "B", .pci = "b", .nvlinks = {.to_gpus = {{"a", nvlinks}}}};
@@ -137,12 +137,12 @@ TEST_F(TopologyTest, APairAndAQuadShareTheirNvLinks) {
   const Indices all = {0, 1, 2, 3, 4, 5, 6, 7};
   EXPECT_EQ(Choose("8xv100", 2, all), (Indices{2, 3}));
   EXPECT_EQ(Choose("8xv100", 4, all), (Indices{0, 1, 2, 3}));
-  // What is left of a pair does not break another.
+  // A single GPU comes from a pair that is broken already.
   EXPECT_EQ(Choose("8xv100", 1, {0, 3, 5}), (Indices{5}));
 }
 
-// So many of four GPUs near one NUMA node without NVLinks; the second and the fourth share a PCIe
-// switch.
+// Chooses `count` of four GPUs near one NUMA node, without NVLinks. The second and the fourth share
+// a PCIe switch.
 std::string OnOneNumaNode(size_t count) {
   std::string yaml =
       "driver: \"570.172.08\"\n"
@@ -184,7 +184,7 @@ TEST_F(TopologyTest, NvLinksThatGoDownCountNoMoreAndAnotherPairIsChosen) {
   const Indices some = {2, 3, 6};
   ASSERT_EQ(Choose(backend, 2, some), (Indices{2, 3}));
 
-  // Those between GPUs 2 and 3, at both ends.
+  // The links between GPUs 2 and 3, at both ends.
   node.SetFaults("gpus: {2: {links-down: [3, 4]}, 3: {links-down: [3, 4]}}");
 
   EXPECT_EQ(Choose(backend, 2, some), (Indices{2, 6}));

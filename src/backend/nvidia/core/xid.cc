@@ -48,7 +48,7 @@ Tokens Read(std::string_view value, std::vector<std::string>& not_understood) {
   return tokens;
 }
 
-// Null when it is none of them.
+// Null: not in the table.
 const Xid* Find(uint64_t number) {
   const auto* it = std::ranges::lower_bound(kXids, number, {}, &Xid::number);
   return it != std::end(kXids) && it->number == number ? it : nullptr;
@@ -146,8 +146,8 @@ XidVariables ApplyXidVariables(XidPolicy policy, std::string_view disable,
   XidVariables result{.policy = std::move(policy)};
   const Tokens disabled = Read(disable, result.not_understood);
   Tokens enabled = Read(enable, result.not_understood);
-  // Inside the plugin 0 stands for every XID. That is so here where it makes them count; nobody who
-  // writes a 0 means to switch health checks off.
+  // Inside the plugin 0 stands for every XID. Here it does so only where XIDs are enabled, as a 0
+  // is not meant to switch health checks off.
   result.zero_is_all = enabled.numbers.erase(0) > 0;
   enabled.all |= result.zero_is_all;
   XidPolicy& made = result.policy;

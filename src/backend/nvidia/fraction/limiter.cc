@@ -16,7 +16,7 @@ std::string LicenseOf(const FractionRules& vgpu) {
   return vgpu.directory + "/license";
 }
 
-// What looks at it.
+// The program that checks the license.
 std::string ValidatorOf(const FractionRules& vgpu) {
   return vgpu.directory + "/vgpuvalidator";
 }
@@ -31,15 +31,15 @@ class LibraryLimiter final : public Enforcer {
   std::map<std::string, std::string> Envs(const FractionRules& vgpu,
                                           const FractionGrant& grant) const override {
     std::map<std::string, std::string> envs;
-    // For libraries that know but one for all of the container's GPUs: nowhere more than was
-    // granted.
+    // For libraries with one limit for all of the container's GPUs: the least one, so that none
+    // exceeds its grant.
     int cores = 0;
     for (size_t i = 0; i < grant.parts.size(); ++i) {
       const Fraction& part = grant.parts[i];
       envs[fmt::format("{}{}", hami::kEnvMemoryLimit, i)] = fmt::format("{}m", part.memory);
       const bool least = cores == 0 || part.cores < cores;
       if (part.cores > 0 && least) cores = part.cores;
-      // Else a pod's own would come before the one for all.
+      // Set even if 0, or the pod's own variable would override the common limit.
       envs[fmt::format("{}_{}", hami::kEnvSmLimit, i)] = std::to_string(part.cores);
     }
     envs[std::string(hami::kEnvSmLimit)] = std::to_string(cores);
@@ -71,7 +71,7 @@ class LibraryLimiter final : public Enforcer {
     const std::string_view limits = limiter::kLimitsPath;
     mounts.push_back({.host_path = LimitsOf(vgpu, grant.name),
                       .container_path = std::string(limits.substr(0, limits.rfind('/')))});
-    // By their own paths as well, which takes away what the pod has there.
+    // Mounted at their own paths too, which hides the pod's files there.
     mounts.push_back(
         {.host_path = LimitsFileOf(vgpu, grant.name), .container_path = limiter::kLimitsPath});
     if (grant.has_no_limits) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library that holds CUDA's programs to their parts of GPUs, Tessera's or HAMi-core: how a
-// container gets it and what it is told. Both read variables and files with the names that HAMi
-// has; Tessera's takes the limits from a file of the node's (limiter/contract.h). Pure; any thread.
+// The limiter library, Tessera's or HAMi-core: the mounts and variables by which a container gets
+// it and its limits. Both use HAMi's names of variables and files. Tessera's takes the limits from
+// a file on the node (limiter/contract.h). Pure; any thread.
 #pragma once
 
 #include "grant/enforcer.h"

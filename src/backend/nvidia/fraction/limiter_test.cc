@@ -78,7 +78,7 @@ TEST(Limiter, TesserasLibraryHasNoLockAndNothingElseForContainersToMeetIn) {
             (std::vector<Mount>{{"/usr/local/vgpu/containers/name", "/usr/local/vgpu", false}}));
 }
 
-// What a grant began with stays: its library wants what that wants.
+// A running grant keeps its library, and what that needs.
 TEST(Limiter, ALibraryOfBeforeHasWhatItWants) {
   FractionRules vgpu = Parts(2);
   vgpu.own_library = true;

@@ -71,7 +71,7 @@ std::optional<config::Misfit> CheckDigit(std::string_view text) {
   return config::Misfit{.message = fmt::format("takes a digit, not {}", config::Quoted(text))};
 }
 
-// What the library is told besides its limits.
+// The library's settings besides its limits.
 std::vector<Key> TunableKeys() {
   const Choices<std::string> core_policy = {
       {"default", ""}, {"force", "force"}, {"disable", "disable"}};
@@ -181,7 +181,7 @@ void CheckDirectory(const VirtualGpu& vgpu, const std::string& section,
                   "the library, and load none");
 }
 
-// A link in place of what a path with "/" behind it names is followed even by who follows none.
+// With "/" at its end, a path is followed through a link even by calls that do not follow links.
 std::string WithoutSlash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -238,7 +238,7 @@ void CompleteVgpu(config::Resource& resource) {
   rendered.core_scaling = vgpu.core_scaling;
   rendered.memory_by_driver = vgpu.memory_by_driver;
   if (!vgpu.log_level.empty()) rendered.tunables[std::string(hami::kEnvLogLevel)] = vgpu.log_level;
-  // What is fixed is said in any case: else a pod's own would hold.
+  // Fixed settings are always set, or the pod's own would take effect.
   if (!vgpu.core_policy.empty() || !vgpu.pod_may_tune) {
     rendered.tunables[std::string(hami::kEnvCorePolicy)] =
         vgpu.core_policy.empty() ? "default" : vgpu.core_policy;

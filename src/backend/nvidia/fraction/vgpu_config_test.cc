@@ -12,7 +12,7 @@ namespace {
 
 using namespace config;  // the words of its keys
 
-// What no pod may say otherwise, unless it may.
+// Variables that no pod may set itself, unless configured.
 const std::map<std::string, std::string> kFixed = {{"CUDA_TASK_PRIORITY", "1"},
                                                    {"GPU_CORE_UTILIZATION_POLICY", "default"}};
 

@@ -123,7 +123,7 @@ Key HamiKey() {
           }};
 }
 
-// What is set there and not usual, below `section`: each with its path.
+// Warns of keys below `section` that are set to another value than the default.
 void WarnOfNoEffect(const Keys& keys, const std::string& section, const config::Config& config,
                     const config::Config& usual, config::Findings& findings) {
   for (const Key& key : keys) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `nvidia: {vgpu: {mode: requested}}`: virtual GPUs that are worth what their pods ask for, by the
-// names that HAMi's webhook and scheduler know. Pure.
+// `nvidia: {vgpu: {mode: requested}}`: each pod asks for the size of its virtual GPUs. The names
+// are those of HAMi's webhook and scheduler. Pure.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@
 
 namespace tessera::nvidia {
 
-// The mode itself.
+// The key of the mode itself.
 config::Key VgpuModeKey();
-// What is of use with it alone.
+// The keys that have an effect only in this mode.
 std::vector<config::Key> RequestedKeys();
-// `path` is that of the resource's `vgpu`.
+// `path`: that of the resource's `vgpu`.
 void CheckRequested(const config::Resource& resource, const std::string& path,
                     config::Findings& findings);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pure; any thread.
+// Finds devices that cannot be virtual GPUs. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace tessera::nvidia {
 
-// Why the device cannot be divided into virtual GPUs as configured, and the key that mends it: its
-// memory is not known, or is less than `sizes` give out, or it is a MIG device. Every grant of it
-// would be refused, now or for the last of its parts. Nothing where the policy is another.
+// Why the device cannot be divided into virtual GPUs as configured, with the key that mends it. Its
+// memory is unknown or less than the sum of `sizes`, or it is a MIG device. A grant of it would be
+// refused, now or for the last of its parts. Null if the policy is another.
 std::optional<Error> VgpuTrouble(const NvidiaConfig& config, const Device& device);
 
 }  // namespace tessera::nvidia

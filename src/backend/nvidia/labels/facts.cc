@@ -19,7 +19,7 @@
 namespace tessera::nvidia {
 namespace {
 
-constexpr Duration kPatience{2'000};  // with GPUs that do not answer
+constexpr Duration kPatience{2'000};  // the longest wait for GPUs
 constexpr int kReaders = 64;          // more than a node has GPUs
 constexpr std::string_view kGpu = "nvidia.com/gpu";
 constexpr std::string_view kMigFamily = "nvidia.com/mig-{profile}";
@@ -32,7 +32,7 @@ Sharing SharingOf(const config::Resource& resource, bool renamed) {
           renamed};
 }
 
-// As people write a UUID.
+// A UUID's usual text.
 std::string UuidText(const uint8_t (&bytes)[16]) {
   std::string text;
   for (size_t i = 0; i < 16; ++i) {
@@ -111,7 +111,7 @@ nvml::Answer<GpuFacts> ReadFacts(const nvml::Library& library, const os::Root& r
   auto mig = ReadMig(library, *device);
   if (!mig) return tl::unexpected(mig.error());
   GpuFacts facts{.model = *std::move(name), .knows_mig = mode->has_value(), .mig = *std::move(mig)};
-  // What follows can be done without.
+  // The following facts are optional.
   if (const auto memory = library.MemoryOf(*device)) facts.memory_mib = memory->total >> 20;
   if (const auto compute = library.ComputeCapabilityOf(*device)) {
     facts.compute_major = compute->major;
@@ -127,7 +127,7 @@ void ReadVgpu(const os::Root& root, NodeFacts& facts) {
   for (const std::string& address : NvidiaAddresses(root)) {
     const auto space = os::ReadFile(PciFile(root, address, "config"), kConfigSpace);
     if (!space || space->size() < kConfigSpace) {
-      // It might be one.
+      // It may be a virtual GPU.
       if (facts.vgpu == false) facts.vgpu.reset();
       continue;
     }
@@ -169,7 +169,7 @@ Result<Labels> GpuLabeller::Read() {
   if (!count) return failed(count.error());
   auto gpus = ReadGpus(library, *count);
   if (!gpus) return failed(gpus.error());
-  // A node whose GPUs are all silent is none without GPUs.
+  // If no GPU of the node answers, labels must not say that it has none.
   if (gpus->empty() && !silent_.empty()) {
     return Fail(Reason::kScanFailed, "GPU {}: {}", silent_.begin()->first, silent_.begin()->second);
   }
@@ -187,13 +187,13 @@ Labels GpuLabeller::WithoutDevices() {
   return MakeLabels(facts, policy_, timestamp_);
 }
 
-// Fails where the driver itself does.
+// Fails only if the driver itself does.
 nvml::Answer<std::vector<GpuFacts>> GpuLabeller::ReadGpus(const nvml::LibraryPtr& library,
                                                           unsigned count) {
   SerialQueue queue(readers_);
   for (unsigned i = 0; i < count; ++i) {
     std::shared_ptr<GpuReading>& last = readings_[i];
-    if (last != nullptr && !last->IsDone()) continue;  // it hangs; one thread is enough
+    if (last != nullptr && !last->IsDone()) continue;  // it hangs, and one stuck thread is enough
     last = std::make_shared<GpuReading>();
     queue.Add([reading = last, library, root = root_, i] {
       reading->Finish(ReadFacts(*library, root, i));

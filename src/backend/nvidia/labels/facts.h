@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node's labels are made of: the configuration's part, and what NVML, sysfs and the firmware
-// tell. A GPU that cannot be read is as it was when it last could, and left out until it first can:
-// it costs no other's labels, and hangs on a thread of its own.
+// The input of a node's labels: the configuration, NVML, sysfs and the firmware. A GPU that cannot
+// be read keeps its last facts; one that was never read is left out. A hanging GPU keeps one worker
+// thread and delays no other's labels.
 #pragma once
 
 #include <map>
@@ -19,32 +19,33 @@
 
 namespace tessera::nvidia {
 
-// What the configuration makes of GPUs: of several resources of whole GPUs the first counts. Pure.
+// The labels' part of the configuration. The first of several resources of whole GPUs counts. Pure.
 LabelPolicy LabelPolicyOf(const config::Config& config);
 
 // The driver's root of the first resource of GPUs. Pure.
 std::string DriverRoot(const config::Config& config);
-// When this reading of the configuration began, unless the configuration leaves that out.
+// The time of this reading of the configuration; null: the configuration leaves the label out.
 std::optional<int64_t> TimestampOf(const config::Config& config);
-// What the firmware calls the machine, by the file that says so.
+// The firmware's name of the machine, from that file.
 std::optional<std::string> MachineIn(const os::Root& root, const std::string& file);
-// What kind of device the PCI bus has at this address; nothing where it does not say.
+// The PCI class of the device at this address; null: unknown.
 std::optional<uint32_t> PciClass(const os::Root& root, const std::string& address);
 
-// What NVML and sysfs say about the GPU of this index; its name must be there, and its MIG devices
-// where it is divided. May hang with the GPU.
+// Reads the GPU of this index from NVML and sysfs. Its name is required, and its MIG devices if it
+// is divided. May hang with the GPU.
 nvml::Answer<GpuFacts> ReadFacts(const nvml::Library& library, const os::Root& root,
                                  unsigned index);
 
-// Adds what PCI tells of virtual GPUs: nothing where it may not be seen.
+// Adds facts about virtual GPUs from PCI. They stay unset where the configuration space is not
+// readable.
 void ReadVgpu(const os::Root& root, NodeFacts& facts);
 
-// GPUs as they were when they last could be read, by index. All labellers of a session share it, so
-// that another configuration does not forget a GPU that is silent just then. Any thread.
+// The last facts of each GPU, by index. All labellers of a session share it, so that a new
+// configuration keeps the facts of a GPU that is silent then. Any thread.
 class KnownGpus {
  public:
   explicit KnownGpus(const std::shared_ptr<nvml::Session>&) {}
-  // Of a node that has so many: those that were read now.
+  // Stores the GPUs read now, of a node with `count` GPUs.
   void Keep(unsigned count, std::map<unsigned, GpuFacts> read);
   std::map<unsigned, GpuFacts> All() const;
 
@@ -55,7 +56,7 @@ class KnownGpus {
 
 class GpuLabeller : public Labeller {
  public:
-  // The timestamp is that of now.
+  // Takes the present time as the timestamp.
   explicit GpuLabeller(const config::Config& config);
 
   // kDriverMissing, kTimedOut, kReleased, kScanFailed.
@@ -76,7 +77,7 @@ class GpuLabeller : public Labeller {
   const std::shared_ptr<KnownGpus> known_;
   os::Workers readers_;
   std::map<unsigned, std::shared_ptr<GpuReading>> readings_;  // by index, the last of each GPU
-  std::map<unsigned, std::string> silent_;  // by index, why they cannot be read, as the log has it
+  std::map<unsigned, std::string> silent_;  // by index, the reason that was logged
 };
 
 }  // namespace tessera::nvidia

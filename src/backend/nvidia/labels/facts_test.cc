@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels of every node that demo/hardware describes, and what they are read from.
+// The labels of every node of demo/hardware, and the facts behind them.
 #include "backend/nvidia/labels/facts.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "nvidia.com/";
 
-// A line each, without what all begin with.
+// One label a line, without the common prefix.
 std::string AllLines(const Result<Labels>& labels) {
   if (!labels) return labels.error().Text();
   std::string text;
@@ -25,7 +25,7 @@ std::string AllLines(const Result<Labels>& labels) {
   return text;
 }
 
-// What the driver 570.172.08 says of itself, and 535.261.03.
+// The labels of the drivers 570.172.08 and 535.261.03.
 const std::string k570 = R"(cuda.driver-version.full=570.172.08
 cuda.driver-version.major=570
 cuda.driver-version.minor=172
@@ -64,7 +64,7 @@ class LabelFactsTest : public testing::Test {
   void Make(const std::string& hardware) {
     node_ = std::make_unique<NvidiaNode>(directory_, hardware);
   }
-  // As migStrategy and sharing would have it.
+  // With the settings of migStrategy and sharing.
   config::Resource& AddResource(const std::string& name, const NvidiaConfig& kind) {
     config::Resource& resource = config_.resources.emplace_back();
     resource.name = name;
@@ -213,7 +213,7 @@ vgpu.present=false
 )");
 }
 
-// Of six whole GPUs and two that are divided, whatever the strategy.
+// Six whole GPUs and two divided ones, with any strategy.
 const std::string kH100 = R"(gpu.compute.major=9
 gpu.compute.minor=0
 gpu.count=8

@@ -14,7 +14,7 @@
 namespace tessera::nvidia {
 namespace {
 
-constexpr size_t kMost = 63;  // characters of a value, as Kubernetes has it
+constexpr size_t kMost = 63;  // Kubernetes' limit for a value
 
 constexpr uint32_t kGraphicsClass = 0x030000;
 constexpr uint32_t kComputeClass = 0x030200;
@@ -31,7 +31,7 @@ std::string_view NameOf(SharingStrategy strategy) {
   return "none";
 }
 
-// How a resource's devices are told of that are not shared as such: GPUs that were divided.
+// The sharing label of a resource whose GPUs are divided.
 constexpr Sharing kParent{.replicas = 0};
 
 class Making {
@@ -90,13 +90,12 @@ class Making {
   static bool IsDivided(const GpuFacts& gpu) { return gpu.mig.enabled; }
   bool AnyDivided() const { return std::ranges::any_of(facts_.gpus, IsDivided); }
 
-  // What all of a resource's devices have in common. `what` stands behind the model:
-  // "-MIG-1g.10gb".
+  // The labels that every resource has. `what` is appended to the model: "-MIG-1g.10gb".
   void AddBase(const std::string& resource, const std::string& model, std::string what,
                std::ptrdiff_t count, const Sharing& sharing) {
     const bool shared = sharing.strategy != SharingStrategy::kNone && sharing.replicas > 1;
     if (shared && !sharing.renamed) what += "-SHARED";
-    // What tells devices of one model apart stays: the model is cut.
+    // The suffix distinguishes devices of one model, so the model is cut.
     const size_t room = kMost - std::min(kMost, what.size());
     Set(resource + ".product", Cut(Sanitised(model), room) + what);
     Set(resource + ".count", count);
@@ -104,8 +103,8 @@ class Making {
     Set(resource + ".sharing-strategy", NameOf(shared ? sharing.strategy : SharingStrategy::kNone));
   }
 
-  // Where models differ, one of them is told of: of those with whole GPUs, if there are any, the
-  // one with the most GPUs, and of equally many the one with the first GPU.
+  // If models differ, labels name one: models with whole GPUs first, then the model with the most
+  // GPUs, then that of the first GPU.
   const std::string& Model() const {
     const GpuFacts* best = nullptr;
     for (const GpuFacts& gpu : facts_.gpus) {
@@ -124,7 +123,7 @@ class Making {
         facts_.gpus, [&](const GpuFacts& gpu) { return gpu.model == model && !IsDivided(gpu); });
   }
 
-  // Of whole GPUs, and of those that are divided as long as nothing more is said of their devices.
+  // The labels of whole GPUs; also of divided ones, as far as their devices have no labels.
   void AddGpus() {
     const std::string& model = Model();
     AddBase("gpu", model, "", CountOf(model), HasWhole(model) ? policy_.gpus : kParent);
@@ -144,13 +143,13 @@ class Making {
     }
   }
 
-  // MIG devices of one profile, and the first GPU that has some.
+  // The MIG devices of one profile, and the first GPU that has some.
   struct Devices {
     const GpuFacts* gpu = nullptr;
     const MigDevice* first = nullptr;
     std::ptrdiff_t count = 0;
   };
-  // By the profile as it stands in names.
+  // By the profile's form in names.
   std::map<std::string, Devices> DevicesByProfile() const {
     std::map<std::string, Devices> all;
     for (const GpuFacts& gpu : facts_.gpus) {
@@ -213,7 +212,7 @@ class Making {
     Set("gpu.mode", graphics ? "graphics" : compute ? "compute" : "unknown");
   }
 
-  // GPUs that are in none do not matter.
+  // GPUs without a clique do not matter.
   void AddClique() {
     std::set<std::string> cliques;
     for (const GpuFacts& gpu : facts_.gpus) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node with NVIDIA GPUs says of itself in labels: the names and values of NVIDIA's GPU
-// feature discovery 0.20 (docs/reference/labels.md has each, and where this differs). Pure; plain
-// data; any thread.
+// The labels of a node with NVIDIA GPUs. Names and values are those of NVIDIA's GPU feature
+// discovery 0.20; docs/reference/labels.md lists each, and the differences. Pure; plain data; any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@
 
 namespace tessera::nvidia {
 
-// Where a GPU is in a fabric of NVLinks that is of several nodes.
+// A GPU's place in an NVLink fabric of several nodes.
 struct Clique {
-  std::string cluster{};  // a UUID, in lower case
+  std::string cluster{};  // a UUID in lower case
   uint32_t id = 0;
   bool operator==(const Clique&) const = default;
 };
 
 struct GpuFacts {
   std::string model{};
-  uint64_t memory_mib = 0;  // 0: not known, as is a compute capability of 0.0
-  int compute_major = 0;    // negative: nobody can know
+  uint64_t memory_mib = 0;  // 0: unknown, as is a compute capability of 0.0
+  int compute_major = 0;    // negative: cannot be known
   int compute_minor = 0;
   std::optional<uint32_t> pci_class{};  // 0x030200
   bool knows_mig = false;
@@ -40,9 +40,9 @@ struct GpuFacts {
 struct NodeFacts {
   std::string driver{};                  // "570.172.08"
   int cuda = 0;                          // 12080; 0: not known
-  std::optional<std::string> machine{};  // what the firmware calls it
+  std::optional<std::string> machine{};  // the firmware's name of the machine
   std::vector<GpuFacts> gpus{};
-  std::optional<bool> vgpu{};  // whether it has a virtual GPU; nothing: not known
+  std::optional<bool> vgpu{};  // whether it has a virtual GPU; null: unknown
   std::optional<HostDriver> host{};
   bool operator==(const NodeFacts&) const = default;
 };
@@ -50,37 +50,35 @@ struct NodeFacts {
 enum class MigStrategy : uint8_t { kNone, kSingle, kMixed };
 enum class SharingStrategy : uint8_t { kNone, kTimeSlicing, kMps };
 
-// How devices of a resource are shared.
+// How the devices of a resource are shared.
 struct Sharing {
   SharingStrategy strategy = SharingStrategy::kNone;
   int replicas = 1;
-  bool renamed = false;  // the resource has another name than NVIDIA's plugin gives it
+  bool renamed = false;  // the resource's name differs from the one that NVIDIA's plugin gives it
   bool operator==(const Sharing&) const = default;
 };
 
-// What the configuration makes of GPUs.
+// The labels' part of the configuration.
 struct LabelPolicy {
   MigStrategy mig_strategy = MigStrategy::kNone;
-  bool mps = false;  // any resource is shared by it
-  Sharing gpus{};    // also of MIG devices by the strategy "single"
-  // Of MIG devices by "mixed": patterns of profiles, of which the first that fits counts.
+  bool mps = false;  // any resource is shared by MPS
+  Sharing gpus{};    // also for MIG devices with the strategy "single"
+  // For MIG devices with the strategy "mixed": patterns of profiles; the first match counts.
   std::vector<std::pair<std::string, Sharing>> profiles{};
   bool operator==(const LabelPolicy&) const = default;
 };
 
-// `timestamp`: seconds since 1970 at which this reading of the configuration began; nothing: it is
-// left out.
+// `timestamp`: seconds since 1970, the time of this reading of the configuration; null: no label.
 Labels MakeLabels(const NodeFacts& facts, const LabelPolicy& policy,
                   std::optional<int64_t> timestamp);
 
-// What the value of a label may be made of: words of letters, digits, "-", "_" and ".", with "-"
-// between them.
+// The text as a label's value: words of letters, digits, "-", "_" and ".", joined by "-".
 std::string Sanitised(std::string_view text);
-// Its beginning that can be a label's value: at most so many characters, a letter or digit at both
-// ends.
+// The longest start of the text that can be a label's value: at most `most` characters, with a
+// letter or digit at both ends.
 std::string Cut(std::string_view text, size_t most);
 
-// "ampere" for 8.0; "undefined" for what is none.
+// "ampere" for 8.0; "undefined" for an unknown version.
 std::string_view FamilyOf(int compute_major, int compute_minor);
 
 }  // namespace tessera::nvidia

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the nodes of demo/hardware do not show (facts_test.cc).
+// Cases that the nodes of demo/hardware do not have (facts_test.cc).
 #include "backend/nvidia/labels/labels.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ GpuFacts Divided(const std::string& model, std::vector<MigDevice> devices) {
   return gpu;
 }
 
-// Of the labels that begin with this, a line each, without it.
+// The labels with this prefix, one a line, without it.
 std::string Lines(const Labels& labels, const std::string& beginning) {
   std::string text;
   for (const auto& [key, value] : labels) {
@@ -94,7 +94,7 @@ TEST(Labels, SharingIsNotOfGpusThatAreDivided) {
       GpuLines({Divided("A", {})}, policy),
       "compute.major=8\ncompute.minor=0\ncount=1\nfamily=ampere\nmachine=unknown\nmemory=300\n"
       "mode=compute\nproduct=A\nreplicas=0\nsharing-strategy=none\n");
-  // But of whole ones of the same model.
+  // Whole GPUs of the same model still count.
   EXPECT_EQ(
       GpuLines({Divided("A", {}), Gpu("A")}, policy),
       "compute.major=8\ncompute.minor=0\ncount=2\nfamily=ampere\nmachine=unknown\nmemory=300\n"
@@ -153,7 +153,8 @@ TEST(Labels, OfSeveralModelsTheOneWithTheMostGpusIsTold) {
   EXPECT_EQ(GpuLines({Gpu("A"), other, other}, {}),
             "compute.major=9\ncompute.minor=0\ncount=2\nfamily=hopper\nmachine=unknown\n"
             "mode=compute\nproduct=B\nreplicas=1\nsharing-strategy=none\n");
-  // Of equally many, that of the first GPU; one with whole GPUs before one that is all divided.
+  // The first GPU's model wins a tie. A model with whole GPUs comes before one with only divided
+  // GPUs.
   EXPECT_EQ(GpuLines({Gpu("A"), other}, {}), GpuLines({Gpu("A")}, {}));
   EXPECT_EQ(GpuLines({Divided("B", {}), Divided("B", {}), Gpu("A")}, {}), GpuLines({Gpu("A")}, {}));
 }

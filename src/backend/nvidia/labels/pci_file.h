@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sysfs says of a device on the PCI bus. Nothing is cached; any thread.
+// Reads sysfs files of PCI devices. Nothing is cached; any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace tessera::nvidia {
 
-// The path of a file about the device of this address, "0000:07:00.0".
+// The path of a file of the device with this address, "0000:07:00.0".
 std::string PciFile(const os::Root& root, std::string_view address, std::string_view name);
 
-// "0x030200": the number; nothing where the text is none.
+// Parses a number like "0x030200"; null: not a number.
 std::optional<uint64_t> HexNumber(std::string_view text);
-// What a file with such a number says; nothing where it is not there.
+// Reads a file with such a number; null: there is no such file.
 std::optional<uint64_t> ReadPciNumber(const os::Root& root, std::string_view address,
                                       std::string_view name);
 

@@ -16,19 +16,19 @@ namespace tessera::nvidia {
 namespace {
 
 constexpr std::string_view kVfioDriver = "vfio-pci";
-constexpr uint64_t kDisplayClass = 0x03;          // of controllers, GPUs among them
-constexpr std::string_view kVendorLine = "10de";  // as the database has it
-// Where distributions have it: pciutils, Debian, Red Hat, and what a node's own update leaves.
+constexpr uint64_t kDisplayClass = 0x03;          // controllers, also GPUs
+constexpr std::string_view kVendorLine = "10de";  // its form in the database
+// The database's places: pciutils, Debian, Red Hat, and a node's own update.
 constexpr std::array<std::string_view, 4> kDatabases = {
     "/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids", "/usr/share/pci.ids",
     "/var/lib/pciutils/pci.ids"};
 constexpr size_t kMostDatabase = 16 << 20;
 
-constexpr size_t kWindows = 6;           // lines of the file; what follows is no such window
-constexpr uint64_t kIs64Bit = 0x100000;  // of a window's flags
-constexpr int kNoCapability = -1;        // nobody asks the GPU
+constexpr size_t kWindows = 6;           // lines of the file; later lines are other windows
+constexpr uint64_t kIs64Bit = 0x100000;  // a flag of a window
+constexpr int kNoCapability = -1;        // cannot be read from the GPU
 
-// What there is no driver for is unknown.
+// The versions of a driver that does not exist.
 constexpr char kNoDriver[] = "unknown.unknown.unknown";
 
 std::string Database(const os::Root& root, const std::string& driver_root) {
@@ -44,7 +44,7 @@ std::string Database(const os::Root& root, const std::string& driver_root) {
 bool IsPassedThrough(const os::Root& root, const std::string& address) {
   const auto pci_class = ReadPciNumber(root, address, "class");
   if (!pci_class || *pci_class >> 16 != kDisplayClass) return false;
-  // A part of a GPU that is divided by its hardware is none that counts.
+  // A virtual function of a GPU does not count.
   const PciFunction function = ReadPciFunction(root, address);
   return function.physical_function.empty() && function.driver == kVfioDriver;
 }
@@ -52,7 +52,7 @@ bool IsPassedThrough(const os::Root& root, const std::string& address) {
 }  // namespace
 
 std::string ModelIn(std::string_view database, uint64_t device) {
-  // The vendor's line, below it a device's behind one tab, and of subsystems behind two.
+  // Below the vendor's line, a device's line starts with one tab and a subsystem's with two.
   const std::string wanted = fmt::format("\t{:04x}  ", device);
   bool ours = false;
   while (!database.empty()) {

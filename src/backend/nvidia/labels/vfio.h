@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that virtual machines are given whole: the driver vfio-pci has them, so that NVML does not
-// know them, and labels tell of them what the PCI bus tells. No container of this agent can have
-// one.
+// GPUs that are passed whole to virtual machines. The driver vfio-pci holds them, so NVML does not
+// list them; labels use the PCI bus. No container of this agent can have one.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +16,21 @@
 
 namespace tessera::nvidia {
 
-// The name that a PCI ids database (pci.ids) has for NVIDIA's device of this number; empty: none.
+// The model name of NVIDIA's device with this number in a PCI ids database (pci.ids); empty: none.
 // Pure.
 std::string ModelIn(std::string_view database, uint64_t device);
 
-// The largest window of 64-bit addresses that the device has, in MiB, by its file `resource`; 0: it
-// has none. Pure.
+// The size in MiB of the device's largest window of 64-bit addresses, from its file `resource`; 0:
+// it has none. Pure.
 uint64_t LargestWindow(std::string_view resource);
 
-// GPUs that vfio-pci has, in the order of their addresses. The database is looked for below the
-// driver's root, where a container sees the host's, then below the root. Any thread.
+// The GPUs that vfio-pci holds, in the order of their addresses. The database is looked for below
+// the driver's root, which is the host's in a container, then below the root. Any thread.
 std::vector<GpuFacts> ReadPassedThrough(const os::Root& root, const std::string& driver_root);
 
 class VfioLabeller : public Labeller {
  public:
-  // The timestamp is that of now.
+  // Takes the present time as the timestamp.
   explicit VfioLabeller(const config::Config& config);
 
   Result<Labels> Read() override;

@@ -10,11 +10,11 @@ constexpr size_t kStatus = 0x06;
 constexpr unsigned kHasCapabilities = 0x10;
 constexpr size_t kFirstCapability = 0x34;
 constexpr unsigned kVendorSpecific = 0x09;
-constexpr unsigned kNone = 0xff;  // what is read where nothing is
+constexpr unsigned kNone = 0xff;  // read from an empty place
 
-constexpr size_t kFirstRecord = 5;     // behind id, next, length and "VF"
-constexpr unsigned kDriverRecord = 0;  // any other is passed over
-constexpr size_t kText = 10;           // of a version, and of a branch
+constexpr size_t kFirstRecord = 5;     // after id, next, length and "VF"
+constexpr unsigned kDriverRecord = 0;  // other records are skipped
+constexpr size_t kText = 10;           // length of a version and of a branch
 
 unsigned ByteAt(std::string_view bytes, size_t at) {
   return static_cast<unsigned char>(bytes[at]);
@@ -30,7 +30,7 @@ std::string NameAt(std::string_view bytes, size_t at) {
 std::string_view VendorCapability(std::string_view config_space) {
   const std::string_view space = config_space.substr(0, kConfigSpace);
   if (space.size() < kConfigSpace || (ByteAt(space, kStatus) & kHasCapabilities) == 0) return {};
-  std::bitset<kConfigSpace> seen;  // a chain that is broken may lead round in a circle
+  std::bitset<kConfigSpace> seen;  // a broken chain may form a cycle
   for (size_t at = ByteAt(space, kFirstCapability); at != 0 && !seen[at];
        at = ByteAt(space, at + 1)) {
     seen.set(at);

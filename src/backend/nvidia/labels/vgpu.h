@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual GPUs, as a guest knows them: by a capability in the PCI configuration space that the
-// hypervisor's driver puts there, with that driver's version. Pure; any thread.
+// Detects a virtual GPU from inside the guest. The hypervisor's driver adds a capability with its
+// version to the PCI configuration space. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -9,23 +9,23 @@
 
 namespace tessera::nvidia {
 
-// So long is the part of a configuration space that capabilities are in. Whoever may not see all of
-// it is given its first 64 bytes.
+// The length of the part of a configuration space that has capabilities. An unprivileged reader
+// gets only its first 64 bytes.
 inline constexpr size_t kConfigSpace = 256;
 
-// The vendor's own capability, from its id on; empty: there is none, or it does not lie within.
+// The vendor-specific capability, from its id on. Empty: there is none, or it is not fully inside.
 std::string_view VendorCapability(std::string_view config_space);
 
-// Whether it is that of a virtual GPU.
+// Whether the capability is a virtual GPU's.
 bool IsVgpu(std::string_view capability);
 
-// The driver of the host that a virtual GPU is of.
+// The host's driver behind a virtual GPU.
 struct HostDriver {
   std::string version{};  // "550.90.05"
   std::string branch{};   // "r550_00"
   bool operator==(const HostDriver&) const = default;
 };
-// Nothing where the capability has no record of it.
+// Null: the capability has no record of it.
 std::optional<HostDriver> HostDriverIn(std::string_view capability);
 
 }  // namespace tessera::nvidia

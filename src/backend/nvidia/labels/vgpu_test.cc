@@ -18,7 +18,7 @@ const std::string kCapability = std::string(
                                     5) +
                                 kRecord;
 
-// A space with these capabilities, each at its place; the first is the one that is looked at first.
+// A configuration space with these capabilities at their places; the first is the list's head.
 std::string Space(const std::vector<std::pair<size_t, std::string>>& capabilities) {
   std::string space(kConfigSpace, '\0');
   space[0x06] = 0x10;
@@ -48,7 +48,7 @@ TEST(Vgpu, OtherRecordsArePassedOver) {
 }
 
 TEST(Vgpu, AGpuThatIsPassedThroughIsNone) {
-  // It has a capability of the vendor's, without the letters.
+  // It has a vendor-specific capability without the letters "VF".
   const std::string space = Space({{0xc8, std::string("\x09\0\x14\x01\0", 5)}});
 
   EXPECT_EQ(VendorCapability(space).size(), 0x14U);

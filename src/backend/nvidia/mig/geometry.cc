@@ -17,9 +17,9 @@
 namespace tessera::nvidia {
 namespace {
 
-constexpr int kWalks = 8;  // so many GPUs may hang
+constexpr int kWalks = 8;  // the most GPUs that may hang
 
-// Nothing where it cannot be read: then it is as it was.
+// Null if the GPU cannot be read: it then counts as unchanged.
 std::optional<Geometry> Read(const nvml::Library& library, unsigned index) {
   const nvml::Use use(library, index);
   const auto gpu = library.DeviceByIndex(index);
@@ -59,7 +59,7 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   const Duration interval;
   os::Workers readers{kWalks};
 
-  // Listeners run under it, so that none runs after Unsubscribe; never held over a call of NVML.
+  // Listeners run under it, so that none runs after Unsubscribe. Never held over a call of NVML.
   Mutex mutex;
   ConditionVariable changed;
   os::ThreadOnce thread TESSERA_GUARDED_BY(mutex);
@@ -67,9 +67,9 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   std::map<const void*, Listener> listeners TESSERA_GUARDED_BY(mutex);
   std::optional<unsigned> count TESSERA_GUARDED_BY(mutex);
   std::map<unsigned, Geometry> gpus TESSERA_GUARDED_BY(mutex);  // by index
-  int walks TESSERA_GUARDED_BY(mutex) = 0;                      // threads that look at them
-  std::set<unsigned> reading TESSERA_GUARDED_BY(mutex);         // those that are being looked at
-  // And those that were when the last walk was to begin.
+  int walks TESSERA_GUARDED_BY(mutex) = 0;                      // threads that read GPUs
+  std::set<unsigned> reading TESSERA_GUARDED_BY(mutex);         // GPUs that are being read
+  // Those that were being read at the last MayWalk.
   std::set<unsigned> read_before TESSERA_GUARDED_BY(mutex);
 
   void Begin() TESSERA_REQUIRES(mutex);
@@ -82,7 +82,7 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
   void TellAllBut(const void* owner) TESSERA_REQUIRES(mutex);
 };
 
-// Each scan tries again.
+// Each scan tries again if the thread could not start.
 void GeometryWatch::State::Begin() {
   thread.Start([state = shared_from_this()] { state->Run(); },
                "a change of MIG devices is seen by scans alone");
@@ -100,14 +100,15 @@ void GeometryWatch::State::Run() {
   }
 }
 
-// False: it is the end.
+// False: the watch ends.
 bool GeometryWatch::State::Pause() {
   MutexLock lock(mutex);
   return !changed.wait_for(lock, os::UntilBeat(interval),
                            [this]() TESSERA_REQUIRES(mutex) { return stopping; });
 }
 
-// Not while one is getting on: all there are stand where they stood the last time.
+// A walk that makes progress is enough. A new one starts only if all walks are stuck at the GPUs of
+// the last look.
 bool GeometryWatch::State::MayWalk() {
   const MutexLock lock(mutex);
   const auto stuck = std::ranges::count_if(reading, [this](unsigned index) TESSERA_REQUIRES(mutex) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPUs there are and how they are divided, while it changes: the driver tells nobody when a
-// MIG instance is made or destroyed or a GPU is plugged, so the watch looks every kInterval, which
-// takes three calls a GPU and two a MIG device. One watch a session, shared by the backends of all
-// resources: whatever one of them or the watch sees, all others hear of.
+// Watches which GPUs there are and how they are divided. The driver reports neither a new MIG
+// instance nor a plugged GPU. So the watch looks every kInterval, which takes three calls a GPU and
+// two a MIG device. One watch a session is shared by the backends of all resources. News from one
+// of them, or from the watch, goes to all others.
 //
-// One thread waits; another looks at one GPU after the other, and is left behind at one that hangs,
-// which further ones pass over. They own all they use.
+// One thread waits. Another reads one GPU after the other. If it hangs at a GPU, it stays there,
+// and later threads skip that GPU. The threads own all that they use.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace tessera::nvidia {
 
-// What is where a GPU is expected.
+// The GPU at one index, and its MIG devices.
 struct Geometry {
   std::string uuid{};
   bool mig_enabled = false;
@@ -35,20 +35,20 @@ class GeometryWatch {
   using Listener = std::function<void()>;
 
   explicit GeometryWatch(std::shared_ptr<nvml::Session> session, Duration interval = kInterval);
-  // Waits for nothing.
+  // Does not wait.
   ~GeometryWatch();
   GeometryWatch(const GeometryWatch&) = delete;
   GeometryWatch& operator=(const GeometryWatch&) = delete;
 
-  // The watch of this session that others have, or a new one.
+  // The existing watch of this session, or a new one.
   static std::shared_ptr<GeometryWatch> Of(const std::shared_ptr<nvml::Session>& session);
 
-  // `owner` tells listeners apart. Nothing is told of before it was first seen.
+  // `owner` identifies the listener. The first sight of a GPU is no news.
   void Subscribe(const void* owner, Listener listener);
-  // The listener does not run any more once this has returned. Not from within a listener.
+  // After its return the listener does not run any more. Not from within a listener.
   void Unsubscribe(const void* owner);
 
-  // What the owner has just seen: news to the others.
+  // The owner reports what it has just seen; a difference is news to all others.
   void ReportCount(const void* owner, unsigned count);
   void ReportGeometry(const void* owner, unsigned index, Geometry geometry);
 

@@ -21,7 +21,7 @@ class GeometryTest : public testing::Test {
   void Subscribe() {
     watch_.Subscribe(this, [this] { ++news_; });
   }
-  // What a backend sees that looks at all GPUs.
+  // A backend reads all GPUs.
   void SeeAll(const void* owner) {
     const auto count = static_cast<unsigned>(node_.hardware().gpus.size());
     watch_.ReportCount(owner, count);

@@ -11,7 +11,7 @@
 namespace tessera::nvidia {
 namespace {
 
-// What a GPU instance profile has that its size does not tell, by NVML's number of it.
+// The attribute of a GPU instance profile (by NVML's number) that its size does not show.
 std::string_view AttributeOf(unsigned profile) {
   switch (profile) {
     case 7:
@@ -43,8 +43,8 @@ nvml::Answer<MigDevice> ReadDevice(const nvml::Library& library, nvml::DeviceHan
   if (!attributes) return tl::unexpected(attributes.error());
   if (!gpu_instance) return tl::unexpected(gpu_instance.error());
   if (!compute_instance) return tl::unexpected(compute_instance.error());
-  // Only a privileged agent may ask for it; without, profiles that differ in attributes alone have
-  // one name.
+  // Only a privileged agent may read it. Others give one name to profiles that differ only in
+  // attributes.
   const auto profile = library.GpuInstanceProfile(gpu, *gpu_instance);
   return MigDevice{.uuid = *uuid,
                    .profile = ProfileName(*attributes, gpu_memory_bytes,
@@ -86,7 +86,8 @@ nvml::Answer<Mig> ReadMig(const nvml::Library& library, nvml::DeviceHandle gpu) 
 
 std::string ProfileName(const nvml::DeviceAttributes& attributes, uint64_t gpu_memory_bytes,
                         std::optional<unsigned> gpu_instance_profile) {
-  // The instance's memory as a share of the GPU's, in eighths, of the GPU's memory in whole GiB.
+  // As NVIDIA's tools compute it: the instance's part of the GPU's memory in eighths, times the
+  // GPU's whole GiB.
   constexpr double kGib = 1 << 30;
   const auto whole = static_cast<double>(gpu_memory_bytes);
   const auto part = static_cast<double>(attributes.memory_mib << 20);

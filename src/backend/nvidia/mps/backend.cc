@@ -40,7 +40,7 @@ Result<MpsStatus> MpsBackend::ReadStatus() const {
   return ParseMpsStatus(TRY(os::ReadFile(directory_ + "/" + kMpsStatusFile, kLongest)));
 }
 
-// It is written with every word; what is told is what is new.
+// `tessera mps` writes the file often; only a new state or daemon leads to checks.
 void MpsBackend::Changed() {
   const Result<MpsStatus> status = ReadStatus();
   const std::pair now =
@@ -51,7 +51,7 @@ void MpsBackend::Changed() {
 
 Evidence MpsBackend::Check(const Device& device) {
   Evidence evidence = gpus_->Check(device);
-  // A GPU that is not well has more to be told of it.
+  // A GPU that is not good has a better reason.
   if (evidence.kind != EvidenceKind::kGood) return evidence;
   const Steady now = SystemClock().Now();
   return MpsTrouble(ReadStatus(), boot_, now, device.key.id).value_or(std::move(evidence));

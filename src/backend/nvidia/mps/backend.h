@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that are shared by MPS: as their own backend has them, but good only as long as the
-// resource's MPS control daemon is, by the word of `tessera mps` (status.h). That is read with
-// every check, and a change of it brings checks at once. Threads: as in backend.h.
+// GPUs whose policy is MPS. Their own backend finds and checks them. They are good only while the
+// resource's MPS control daemon is, as `tessera mps` reports (status.h). Each check reads that
+// status; a changed status leads to checks at once. Threads: as in backend.h.
 #pragma once
 
 #include <memory>
@@ -44,10 +44,10 @@ class MpsBackend : public Backend {
   const std::string boot_;
   const std::shared_ptr<Backend> gpus_;
   os::Loop& loop_;
-  // Of the loop's thread alone.
+  // The loop thread's own.
   std::unique_ptr<os::DirectoryWatch> watch_;
   BackendEvents* events_ = nullptr;
-  std::pair<MpsState, int> told_{MpsState::kDown, 0};  // state and daemon
+  std::pair<MpsState, int> told_{MpsState::kDown, 0};  // the last reported state and daemon
 };
 
 }  // namespace tessera::nvidia

@@ -127,11 +127,11 @@ void CompleteMps(config::Resource& resource) {
   resource.rendering.envs.clear();
   resource.rendering.mounts.clear();
   if (!mps.on) return;
-  // As NVIDIA's plugin has it, the whole name of the resource is in the path.
+  // As in NVIDIA's plugin, the resource's full name is in the path.
   const std::string pipe = fmt::format("/{}/pipe", resource.name);
   resource.rendering.envs["CUDA_MPS_PIPE_DIRECTORY"] = "/mps" + pipe;
   resource.rendering.mounts = {
-      // Clients connect to what is there, and make nothing: none can take it from the others.
+      // Clients only connect to the sockets. Read-only, so that none can take them from the others.
       {.host_path = Below(mps.root, pipe), .container_path = "/mps" + pipe, .read_only = true},
       {.host_path = Below(mps.root, "/shm"), .container_path = "/dev/shm", .read_only = false}};
 }
@@ -141,7 +141,7 @@ void CheckMps(const config::Resource& resource, const std::string& path, const s
   const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   CheckSizes(kind.mps, section, findings);
   if (!kind.mps.on) {
-    // Said, and not only printed for completeness.
+    // Only if it is set to a value; the default may be written out.
     if (findings.IsSet(section + ".mps") && kind.mps != NvidiaConfig::Mps()) {
       findings.Warn(Reason::kConfigMissing, section + ".mps",
                     "has no effect without 'policy: mps' in the resource");

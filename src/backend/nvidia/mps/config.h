@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `nvidia: {mps: {}}`: how a resource's GPUs are shared by MPS, and what containers get by it.
-// Pure.
+// `nvidia: {mps: {}}`: how MPS shares a resource's GPUs, and what containers get for it. Pure.
 #pragma once
 
 #include <string>
@@ -12,18 +11,19 @@
 
 namespace tessera::nvidia {
 
-// The most clients that MPS serves on a GPU of today.
+// The most clients that MPS serves on a present GPU.
 inline constexpr int kMostMpsClients = 48;
 
 config::Key MpsKey();
-// Where the policy is MPS: what its containers get to reach the daemon.
+// Completes the rules for grants, if the policy is MPS: containers get the daemon's sockets and
+// memory.
 void CompleteMps(config::Resource& resource);
-// `path` is the resource's, `section` that of its GPUs.
+// `path`: the resource's. `section`: that of its GPUs.
 void CheckMps(const config::Resource& resource, const std::string& path, const std::string& section,
               config::Findings& findings);
 
-// The directory of the resource's daemon as programs of ours see it:
-// "/run/nvidia/mps/nvidia.com/gpu". In it are the directories "pipe" and "log".
+// The directory of the resource's daemon, as our programs see it: "/run/nvidia/mps/nvidia.com/gpu".
+// It has the directories "pipe" and "log".
 std::string MpsDirectory(const NvidiaConfig::Mps& mps, std::string_view resource);
 
 }  // namespace tessera::nvidia

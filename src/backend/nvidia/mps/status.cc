@@ -104,7 +104,7 @@ std::optional<Evidence> MpsTrouble(const Result<MpsStatus>& status, std::string_
   if (status->state == MpsState::kDown) {
     return Out(kFatal, Reason::kMpsDown, "the MPS control daemon is down: " + status->detail);
   }
-  // The agent counts these, as those of any check.
+  // The agent counts these like any unknown check.
   if (now > status->next) {
     return Out(EvidenceKind::kUnknown, Reason::kMpsDown,
                fmt::format("'tessera mps' has said nothing of MPS for {}",

@@ -15,7 +15,7 @@ const MpsStatus kReady{.state = MpsState::kReady,
                        .served = {{"GPU-a", 2048}},
                        .refused = {{"GPU-b", "it is too old"}}};
 
-// What is thought of the device ten seconds after the daemon's answer: "KIND REASON DETAIL".
+// The evidence about the device ten seconds after the daemon's answer: "KIND REASON DETAIL".
 std::string StatusTrouble(const Result<MpsStatus>& status, const std::string& device = "GPU-a",
                           Steady now = Steady(Duration(20'000))) {
   const auto evidence = MpsTrouble(status, "b", now, device);

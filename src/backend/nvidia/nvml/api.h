@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML's binary interface, as much of it as is used: libnvidia-ml.so.1 is opened at run time, and
-// no header of NVIDIA's is needed to build. Names without their prefix, values and layouts are
-// those of NVIDIA's nvml.h, which keeps them for ever: what changes gets a new name with a version
-// behind it. Source: nvml.h 12.2 as in NVIDIA/go-nvml, and what later ones added.
+// The part of NVML's binary interface that is used here. libnvidia-ml.so.1 is opened at run time,
+// and the build needs no header of NVIDIA's. Names without their prefix, values and layouts are
+// those of NVIDIA's nvml.h. They never change: a new version gets a new name. Source: nvml.h 12.2
+// as in NVIDIA/go-nvml, and later additions.
 //
 // Plain data; any thread. NVML itself may be called by several threads at once.
 #pragma once
@@ -31,12 +31,12 @@ enum class Return : int {
   kUnknown = 999,
 };
 
-// Opaque; good from nvmlInit to nvmlShutdown.
+// Opaque; valid from nvmlInit to nvmlShutdown.
 using DeviceHandle = struct OpaqueDevice*;
 using GpuInstanceHandle = struct OpaqueGpuInstance*;
 using EventSetHandle = struct OpaqueEventSet*;
 
-// Sizes of the buffers that names are written to.
+// Sizes of the buffers for names.
 inline constexpr unsigned kDriverVersionSize = 80;
 inline constexpr unsigned kNameSize = 96;
 inline constexpr unsigned kUuidSize = 96;
@@ -97,34 +97,34 @@ struct GpuInstanceInfo {
 };
 static_assert(sizeof(GpuInstanceInfo) == 24);
 
-// How far the fabric manager has come with a GPU, and as what: GPUs of one cluster and clique, of
-// whatever nodes, reach each other's memory over NVLink.
+// The state of the fabric manager's work on a GPU. GPUs of one cluster and clique, on any nodes,
+// reach each other's memory over NVLink.
 inline constexpr uint8_t kFabricCompleted = 3;
 struct GpuFabricInfo {
-  uint8_t cluster[16];  // a UUID; zero: the fabric is this node's own
-  Return status;        // once completed: whether it went well
+  uint8_t cluster[16];  // a UUID; zero: the fabric is of this node alone
+  Return status;        // the result, once completed
   uint32_t clique;
   uint8_t state;
 };
 static_assert(sizeof(GpuFabricInfo) == 28);
 
-inline constexpr uint32_t kNoInstance = 0xFFFFFFFF;  // an event of the whole GPU
+inline constexpr uint32_t kNoInstance = 0xFFFFFFFF;  // the event is about the whole GPU
 
 struct EventData {
   DeviceHandle device;
-  uint64_t type;          // an event type below
-  uint64_t data;          // of kXidCriticalError the XID; 999: not known
-  uint32_t gpu_instance;  // MIG; kNoInstance where it does not apply
+  uint64_t type;          // one of the event types below
+  uint64_t data;          // the XID of a kXidCriticalError; 999: unknown
+  uint32_t gpu_instance;  // of MIG; kNoInstance: does not apply
   uint32_t compute_instance;
 };
 static_assert(sizeof(EventData) == 32);
 
-// Event types, to be or-ed.
+// Event types; can be or-ed.
 inline constexpr uint64_t kSingleBitEccError = 0x1;
 inline constexpr uint64_t kDoubleBitEccError = 0x2;
 inline constexpr uint64_t kXidCriticalError = 0x8;
 
-// Why clocks are lower than they could be; to be or-ed. The rest is harmless.
+// Reasons for lowered clocks; can be or-ed. Only the harmful ones are listed.
 inline constexpr uint64_t kHardwareSlowdown = 0x8;
 inline constexpr uint64_t kSoftwareThermalSlowdown = 0x20;
 inline constexpr uint64_t kHardwareThermalSlowdown = 0x40;
@@ -135,9 +135,9 @@ enum class MemoryErrorType : int { kCorrected = 0, kUncorrected = 1 };
 enum class EccCounterType : int {
   kVolatile = 0,
   kAggregate = 1
-};  // since the driver's start; ever
+};  // since the driver started; over the device's life
 
-// What two GPUs have in common; the smaller the closer.
+// The closest level that two GPUs share; smaller is closer.
 enum class TopologyLevel : int {
   kInternal = 0,   // one board
   kSingle = 10,    // one PCIe switch
@@ -147,7 +147,7 @@ enum class TopologyLevel : int {
   kSystem = 50,
 };
 
-inline constexpr unsigned kMostNvLinks = 36;  // 18 until Hopper
+inline constexpr unsigned kMostNvLinks = 36;  // 18 up to Hopper
 enum class NvLinkRemoteType : int { kGpu = 0, kIbmNpu = 1, kSwitch = 2, kUnknown = 255 };
 
 inline constexpr uint32_t kMigDisabled = 0;
@@ -155,8 +155,7 @@ inline constexpr uint32_t kMigEnabled = 1;
 inline constexpr unsigned kGpuInstanceProfiles = 18;  // numbered from 0
 inline constexpr unsigned kUnknownProfile = kGpuInstanceProfiles;
 
-// A function of the library. One that the library does not have is never null: it answers
-// kNotSupported.
+// A function of the library. It is never null: one that the library lacks returns kNotSupported.
 template <class Signature>
 struct Function;
 template <class... Parameters>
@@ -164,7 +163,7 @@ struct Function<Return(Parameters...)> {
   using Pointer = Return (*)(Parameters...);
   static Return NotThere(Parameters...) { return Return::kNotSupported; }
 
-  const char* name;  // of the symbol
+  const char* name;  // the symbol
   Pointer call = NotThere;
 };
 
@@ -173,7 +172,7 @@ struct Api {
 #define NVML_FUNCTION(name, symbol, ...) Function<Return(__VA_ARGS__)> name{#symbol};
 #include "backend/nvidia/nvml/functions.def"
 #undef NVML_FUNCTION
-  // The only one that answers something else; null where the library does not have it.
+  // The only function with another return type; null: the library lacks it.
   const char* (*ErrorString)(Return) = nullptr;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an open NVML is used for at this moment: known also to whoever must not hold the library
-// itself, because the last who lets go of it closes it. Any thread.
+// The calls in flight of one open NVML library. An observer keeps this object instead of the
+// library, as the library's last owner has to close it. Any thread.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@ namespace tessera::nvml {
 
 class InFlightCalls {
  public:
-  // Calls about this GPU, by index, begin and end.
+  // A call about the GPU of this index begins or ends.
   void Begin(unsigned gpu) {
     const MutexLock lock(mutex_);
     gpus_.insert(gpu);

@@ -6,7 +6,7 @@
 
 namespace tessera::nvidia {
 
-// Where distributions have the driver's libraries. A Jetson has them in a directory of their own.
+// The directories in which distributions have the driver's libraries. A Jetson has one of its own.
 inline constexpr std::array<std::string_view, 9> kLibraryDirectories = {
     "/usr/lib64",
     "/usr/lib/x86_64-linux-gnu",

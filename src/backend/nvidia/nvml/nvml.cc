@@ -27,7 +27,7 @@ Api LookUp(void* handle) {
   return api;
 }
 
-// What a function gives through its last parameter.
+// The value that a function returns through its last parameter.
 template <class T, class... Parameters, class... Arguments>
 Answer<T> Ask(const Function<Return(Parameters...)>& function, Arguments... arguments) {
   T value{};
@@ -36,11 +36,11 @@ Answer<T> Ask(const Function<Return(Parameters...)>& function, Arguments... argu
   return value;
 }
 
-// What it writes into a buffer.
+// The text that a function writes into a buffer.
 template <unsigned Size, class... Parameters, class... Arguments>
 Answer<std::string> AskText(const Function<Return(Parameters...)>& function,
                             Arguments... arguments) {
-  std::array<char, Size + 1> text{};  // ends with a zero whatever is written
+  std::array<char, Size + 1> text{};  // always ends with a zero
   const Return code = function.call(arguments..., text.data(), Size);
   if (code != Return::kSuccess) return tl::unexpected(Failure{function.name, code});
   return std::string(text.data());
@@ -176,7 +176,7 @@ Answer<std::vector<Library::MigHandle>> Library::MigDevices(DeviceHandle gpu) co
       devices.push_back({i, *device});
     } else if (device.error().code != Return::kNotFound &&
                device.error().code != Return::kInvalidArgument) {
-      return tl::unexpected(device.error());  // the others only say that there is none
+      return tl::unexpected(device.error());  // those two codes mean: no device here
     }
   }
   return devices;
@@ -208,7 +208,7 @@ Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_inst
       told = true;
     } else if (known.error().code != Return::kNotSupported &&
                known.error().code != Return::kInvalidArgument) {
-      return tl::unexpected(known.error());  // it may have been this one
+      return tl::unexpected(known.error());  // the unread one may be the profile
     }
   }
   if (told) return kUnknownProfile;
@@ -306,6 +306,8 @@ Result<LibraryPtr> Session::Open() {
     if (library_ != nullptr) return library_;
     opening_ = true;
   }
+  // Outside the mutex, as the driver may hang here. opening_ keeps other threads from a second
+  // call; they wait at most kPatience.
   Result<LibraryPtr> library = Library::Open(paths_);
   std::string driver;
   if (library) {
@@ -324,7 +326,8 @@ Result<LibraryPtr> Session::Opened(Result<LibraryPtr> library, std::string drive
   if (!library) return library;
   std::erase_if(in_flight_, [](const auto& uses) { return uses->closed(); });
   in_flight_.push_back((*library)->in_flight());
-  // Released while it was opened: closed with the parameter, when the mutex is free again.
+  // Release may come while Open was in the driver. The caller's parameter closes the library after
+  // the mutex is free.
   if (released_) return Released();
   library_ = *library;
   if (!driver.empty() && !driver_.empty() && driver != driver_) ++losses_;
@@ -332,7 +335,7 @@ Result<LibraryPtr> Session::Opened(Result<LibraryPtr> library, std::string drive
   return library;
 }
 
-// The driver that answers: its version, and which loading of it. Empty where it does not say.
+// Identifies the driver by its version and its load. Empty: it does not report a version.
 std::string Session::DriverBehind(const Library& library) const {
   const auto version = library.DriverVersion();
   if (!version) return "";
@@ -351,7 +354,7 @@ bool Session::is_open() const {
 }
 
 void Session::Discard(const LibraryPtr& library) {
-  LibraryPtr closed;  // let go of with the mutex free: it may be the last
+  LibraryPtr closed;  // destroyed after the lock: the last owner closes the library
   const MutexLock lock(mutex_);
   if (library_ != library || library == nullptr) return;
   closed = std::move(library_);
@@ -370,8 +373,8 @@ void Session::Release() {
     released_ = true;
     closed = std::exchange(library_, nullptr);
   }
-  // It may be the last, and to close a library may take any time. Where there can be no thread for
-  // it, it is closed here.
+  // This may be the last owner, and closing a library may take any time. If no thread can start, it
+  // is closed here.
   if (closed != nullptr) (void)os::StartThread([closed = std::move(closed)] {});
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML: libnvidia-ml.so.1 of the driver that is installed, opened at run time.
+// NVML: libnvidia-ml.so.1 of the installed driver, opened at run time.
 //
-// Library is one opened and initialised copy, shared by all who call it: it is shut down and
-// unloaded when the last of them lets go, so that a driver can be replaced. Its calls may take any
-// time, or hang with the GPU that they are about; nothing is locked meanwhile.
+// Library is one opened and initialised copy, shared by all callers. The last owner shuts it down
+// and unloads it, so that a driver can be replaced. Its calls may take any time, or hang with their
+// GPU, so no lock is held during a call.
 //
-// Session hands out the library that is open now, and opens one when there is none: the driver may
-// be installed later, lost, and come back; and it lets go of it on demand, for as long as it is
-// told to. One a driver root and process, shared by the backends of all resources.
+// Session hands out the open library, and opens one if there is none. The driver may be installed
+// late, lost, and come back. Release makes the session let go of the library until TakeUp. There is
+// one session for each driver root in a process, shared by the backends of all resources.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@
 
 namespace tessera::nvml {
 
-// A call that failed.
+// A failed call.
 struct Failure {
   std::string_view function;  // "nvmlDeviceGetUUID"
   Return code = Return::kUnknown;
@@ -34,21 +34,21 @@ struct Failure {
 template <class T>
 using Answer = tl::expected<T, Failure>;
 
-// Whether the failure is of the whole driver, not of one GPU: the library is to be opened anew.
+// Whether the whole driver failed, not one GPU. The library must then be opened again.
 bool IsOfDriver(const Failure& failure);
 
 // Any thread.
 class Library {
  public:
-  // The first of these paths that is a file, or the last, whatever it is; opened and initialised.
-  // kDriverMissing when that fails.
+  // Opens and initialises the first path that is a file; if none is, the last path. kDriverMissing
+  // when that fails.
   static Result<std::shared_ptr<const Library>> Open(const std::vector<std::string>& paths);
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
   Answer<std::string> DriverVersion() const;
-  // 12080 for CUDA 12.8: the newest that the driver can serve.
+  // The newest CUDA version that the driver supports: 12080 for 12.8.
   Answer<int> CudaVersion() const;
   Answer<unsigned> DeviceCount() const;
   Answer<DeviceHandle> DeviceByIndex(unsigned index) const;
@@ -63,31 +63,31 @@ class Library {
   };
   Answer<ComputeCapability> ComputeCapabilityOf(DeviceHandle gpu) const;
 
-  // Of the GPU's NVLink of that number, from 0; kNotSupported or kInvalidArgument: it has none
-  // such.
+  // The state of the GPU's NVLink with this number, from 0. kNotSupported or kInvalidArgument: the
+  // GPU has no such link.
   Answer<bool> IsNvLinkUp(DeviceHandle gpu, unsigned link) const;
   Answer<NvLinkRemoteType> NvLinkRemote(DeviceHandle gpu, unsigned link) const;
   Answer<PciInfo> NvLinkRemotePci(DeviceHandle gpu, unsigned link) const;
   Answer<TopologyLevel> CommonAncestor(DeviceHandle a, DeviceHandle b) const;
   Answer<GpuFabricInfo> Fabric(DeviceHandle gpu) const;
 
-  // Whether the GPU is in MIG mode; nothing where it or the driver knows no MIG.
+  // Whether the GPU is in MIG mode. Null: the GPU or the driver does not support MIG.
   Answer<std::optional<bool>> MigMode(DeviceHandle gpu) const;
-  Answer<bool> IsInMigMode(DeviceHandle gpu) const;  // false then as well
+  Answer<bool> IsInMigMode(DeviceHandle gpu) const;  // false in both cases
   struct MigHandle {
-    unsigned index = 0;  // of those of the GPU; with gaps
+    unsigned index = 0;  // among the GPU's devices, with gaps
     DeviceHandle device = nullptr;
   };
   Answer<std::vector<MigHandle>> MigDevices(DeviceHandle gpu) const;
   Answer<DeviceAttributes> Attributes(DeviceHandle mig_device) const;
   Answer<unsigned> GpuInstance(DeviceHandle mig_device) const;
   Answer<unsigned> ComputeInstance(DeviceHandle mig_device) const;
-  // NVML's number of the profile that this GPU instance was made by; kUnknownProfile where it is
-  // none of those that are numbered here.
+  // The profile, by NVML's number, that this GPU instance was made from. kUnknownProfile: it is
+  // none of the numbered ones.
   Answer<unsigned> GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const;
 
-  // How a GPU fares.
-  Answer<uint64_t> UncorrectedEccErrors(DeviceHandle gpu) const;  // since the driver's start
+  // The GPU's condition.
+  Answer<uint64_t> UncorrectedEccErrors(DeviceHandle gpu) const;  // since the driver started
   struct RemappedRows {
     bool pending = false;
     bool failed = false;
@@ -100,7 +100,7 @@ class Library {
   void FreeEventSet(EventSetHandle set) const;
   Answer<uint64_t> SupportedEvents(DeviceHandle gpu) const;
   Answer<void> RegisterEvents(DeviceHandle gpu, uint64_t types, EventSetHandle set) const;
-  // kTimeout when none has come by then.
+  // kTimeout if no event comes in time.
   Answer<EventData> AwaitEvent(EventSetHandle set, Duration patience) const;
 
   // "nvmlDeviceGetUUID: GPU is lost (15)".
@@ -119,7 +119,7 @@ class Library {
 
 using LibraryPtr = std::shared_ptr<const Library>;
 
-// While it lives, calls about the GPU of this index are made.
+// Marks calls about the GPU of this index as in flight while it lives.
 class Use {
  public:
   Use(const Library& library, unsigned gpu) : in_flight_(*library.in_flight()), gpu_(gpu) {
@@ -134,41 +134,40 @@ class Use {
   const unsigned gpu_;
 };
 
-// Where the library is looked for, best first, for a driver installed below `driver_root` as the
-// agent sees it (os/vendor_library.h).
+// The paths to try, best first, for a driver below `driver_root` as the agent sees it
+// (os/vendor_library.h).
 std::vector<std::string> LibraryPaths(const os::Root& root, std::string_view driver_root,
                                       std::string_view soname = "libnvidia-ml.so.1");
 
 // Any thread.
 class Session {
  public:
-  // How long Open waits for another thread's Open, which may hang in the driver.
+  // The longest wait of Open for another thread's Open, which may hang in the driver.
   static constexpr Duration kPatience{10'000};
 
-  // `module`: the directory of the loaded kernel module, another one for every loading of it.
+  // `module`: the directory of the loaded kernel module; each load makes a new one.
   explicit Session(std::vector<std::string> paths, std::string module = "")
       : paths_(std::move(paths)), module_(std::move(module)) {}
 
-  // The session of this driver root that others have, or a new one.
+  // The existing session of this driver root, or a new one.
   static std::shared_ptr<Session> Of(const os::Root& root, const std::string& driver_root);
 
-  // The library, opened if need be; may block. kDriverMissing, kTimedOut, kReleased.
+  // The library, opened if necessary; may block. kDriverMissing, kTimedOut, kReleased.
   Result<LibraryPtr> Open();
-  // The library that is open; null when none is. Never blocks.
+  // The open library; null: none is open. Never blocks.
   LibraryPtr current() const;
   bool is_open() const;
-  // The driver behind this library is gone: the next Open opens it anew.
+  // Reports that the driver behind this library is gone; the next Open opens the library again.
   void Discard(const LibraryPtr& library);
-  // How often the driver behind an open library has gone, or was another one when the library was
-  // opened anew.
+  // The number of times that the driver behind an open library was lost or replaced.
   unsigned losses() const;
 
-  // Lets go of the library and opens none until TakeUp: it is unloaded as soon as nobody uses it.
-  // Waits for nothing, as the others that follow.
+  // Lets go of the library and opens none until TakeUp. It is unloaded with its last owner. This
+  // call and the following ones do not wait.
   void Release();
   void TakeUp();
   bool is_released() const;
-  // What keeps libraries from being unloaded, one each; empty: none is loaded.
+  // The reasons why libraries cannot be unloaded yet, one each; empty: none is loaded.
   std::vector<std::string> HeldBy() const;
 
  private:

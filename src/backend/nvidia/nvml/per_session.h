@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all resources of one NVML session share: made by the first who asks, gone with the last.
-// Any thread.
+// An object that all resources of one NVML session share. The first caller makes it; it ends with
+// the last owner. Any thread.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace tessera::nvidia {
 
-// T is made of the session.
+// Constructs T from the session.
 template <class T>
 std::shared_ptr<T> PerSession(const std::shared_ptr<nvml::Session>& session) {
   static Mutex mutex;
