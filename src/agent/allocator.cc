@@ -135,10 +135,7 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
     // kubelet asks for all devices of a pod before the first one is bound. So pods whose grants are
     // bound do not wait any more.
     std::vector<PodPtr> waiting = context_->pods.PodsToAllocate();
-    for (const auto& [grant, record] : binder_->KnownGrants()) {
-      std::erase_if(waiting,
-                    [&](const PodPtr& pod) { return pod->KubeletUid() == record->pod_uid; });
-    }
+    std::erase_if(waiting, [&](const PodPtr& pod) { return binder_->HasGrant(pod->KubeletUid()); });
     auto chosen = ChosenShares(waiting, *snapshot->offer, *fractions, preference);
     if (!chosen.empty()) return chosen;
   }

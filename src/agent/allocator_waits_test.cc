@@ -90,5 +90,21 @@ TEST_F(AwaitedPodsTest, OneThatDoesNotComeIsTheAnswer) {
   EXPECT_EQ(LimitsOf(kOne), "no document");
 }
 
+TEST_F(AwaitedPodsTest, OnesWithTheirGrantsHaveNoSayInWhichSharesArePreferred) {
+  const auto place = [this](const std::string& uid, size_t gpu) {
+    Know(uid, {Asking("app", 20, 2)}, Chosen(gpu, 20, 2) + ";");
+    kube::Pod pending = *pods_[uid];
+    pending.phase = kube::Pod::Phase::kPending;
+    context_->pods.Put(pending);
+  };
+  place("uid-1", 0);
+  Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
+  ASSERT_TRUE(PreStart(Share(0, 0)).get());
+  place("uid-2", 1);
+
+  EXPECT_EQ(allocator_->Prefer({Share(0, 1), Share(1, 1)}, {}, 1),
+            std::vector<std::string>{Share(1, 1)});
+}
+
 }  // namespace
 }  // namespace tessera::agent

@@ -206,6 +206,12 @@ void BindingStore::Remove(const std::string& grant) {
   known_.erase(grant);
 }
 
+bool BindingStore::HasGrant(std::string_view pod_uid) const {
+  const MutexLock lock(mutex_);
+  return std::ranges::any_of(known_,
+                             [&](const auto& known) { return known.second->pod_uid == pod_uid; });
+}
+
 BindingStore::Known BindingStore::known() const {
   const MutexLock lock(mutex_);
   return {known_.begin(), known_.end()};

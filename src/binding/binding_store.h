@@ -80,6 +80,8 @@ class BindingStore {
   // The records that this process has found or added, by grant. From memory.
   using Known = std::vector<std::pair<std::string, BindingRecordPtr>>;
   Known known() const;
+  // Whether one of them is of this pod.
+  bool HasGrant(std::string_view pod_uid) const;
   // Whether another grant has the same container directory.
   bool IsShared(const std::string& directory, const std::string& grant);
   // Whether any record may exist.

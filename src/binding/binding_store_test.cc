@@ -122,6 +122,16 @@ TEST_F(BindingStoreTest, WhatIsRemovedIsGone) {
   EXPECT_EQ(store_.Grants().value(), BindingStore::Names());
 }
 
+TEST_F(BindingStoreTest, APodHasAGrantFromItsRecordOn) {
+  EXPECT_FALSE(store_.HasGrant("uid-1"));
+  ASSERT_EQ(Add(store_), "");
+
+  EXPECT_TRUE(store_.HasGrant("uid-1"));
+  EXPECT_FALSE(store_.HasGrant("uid-2"));
+  store_.Remove(kGrant);
+  EXPECT_FALSE(store_.HasGrant("uid-1"));
+}
+
 TEST_F(BindingStoreTest, FilesOfOthersAreNoGrants) {
   ASSERT_EQ(Add(store_), "");
   for (const char* name : {"/a.json", "/00000000000000000000000000000002.json.tmp1", "/README"}) {

@@ -18,6 +18,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -87,6 +88,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   std::vector<BoundContainer> FormerContainers();
   // The records that this process knows. From memory.
   BindingStore::Known KnownGrants() const { return store_.known(); }
+  bool HasGrant(std::string_view pod_uid) const { return store_.HasGrant(pod_uid); }
   // Whether any grant may have left files.
   bool AnyBound() const { return store_.any(); }
   // Whether a container was recently refused for lack of room. Its holders may have ended without
