@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: report rows ROWS DIR       DIR/card.json and DIR/card.md of what the parts have written
-//        report compare A B         what differs between two card.json
+// Turns the rows of the parts into a report, and compares two reports.
+//
+// usage: report rows ROWS DIR       writes DIR/card.json and DIR/card.md
+//        report compare A B         prints what differs between two card.json
 #include <sys/stat.h>
 #include <time.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a probe found out, as a line of the file that CARD_ROWS names; without one, of standard
-// output.
+// A finding of a probe is a row: a line of the file that CARD_ROWS names, or of standard output.
 //
 //   {"part":"memory","kind":"fact","name":"context of one
 //   process","value":"544210944","note":"bytes"}

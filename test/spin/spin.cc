@@ -24,30 +24,12 @@
 
 #include "limiter/driver/cuda.h"
 #include "limiter/driver/nvml.h"
+#include "test/spin/kernel.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): it is the driver's
 extern "C" CUresult cuModuleGetFunction(CUfunction*, CUmodule, const char*);
 
 namespace {
-
-// A kernel that takes as long as it is told to.
-constexpr char kModule[] = R"(.version 6.0
-.target sm_50
-.address_size 64
-.visible .entry spin(.param .u64 ns)
-{
-  .reg .pred %early;
-  .reg .b64 %now, %end, %ns;
-  ld.param.u64 %ns, [ns];
-  mov.u64 %now, %globaltimer;
-  add.u64 %end, %now, %ns;
-again:
-  mov.u64 %now, %globaltimer;
-  setp.lt.u64 %early, %now, %end;
-  @%early bra again;
-  ret;
-}
-)";
 
 CUdevice device = 0;
 CUfunction kernel = nullptr;
@@ -65,7 +47,7 @@ void Start() {
   Check(cuDeviceGet(&device, 0), "cuDeviceGet");
   Check(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   Check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
-  Check(cuModuleLoadData(&module, kModule), "cuModuleLoadData");
+  Check(cuModuleLoadData(&module, tessera::kSpinModule), "cuModuleLoadData");
   Check(cuModuleGetFunction(&kernel, module, "spin"), "cuModuleGetFunction");
 }
 

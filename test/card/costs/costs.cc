@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls of the driver cost with the limiter's library and without, in rows: processes of each
-// kind in turn, so that each figure has the same machine around it.
+// Measures calls of the driver with the limiter's library and without. Processes of each kind take
+// turns, so that all kinds meet the same machine.
 //
-// usage: card_costs SECONDS    as many turns as fit
-//        card_costs calls      one process's samples, a line each: "US NAME"
+// usage: card_costs SECONDS      as many turns as fit, as rows
+//        card_costs calls NAME   one process's samples, a line each: "US NAME"
 //
 // The environment is that of a part (test/card/parts/common).
 #include <sys/wait.h>

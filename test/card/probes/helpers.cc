@@ -5,31 +5,20 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "spin/kernel.h"
+
 namespace tessera::card {
 
 std::string Ptx(uint64_t table_bytes) {
-  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
+  const std::string spin = kSpinModule;
+  const size_t entry = spin.find(".visible");
+  std::string text = spin.substr(0, entry);
   std::string write;
   if (table_bytes != 0) {
     text += ".visible .global .align 4 .b8 table[" + std::to_string(table_bytes) + "];\n";
     write = "  .reg .b32 %one;\n  mov.u32 %one, 1;\n  st.global.u32 [table], %one;\n";
   }
-  return text + ".visible .entry empty()\n{\n" + write + R"(  ret;
-}
-.visible .entry spin(.param .u64 ns)
-{
-  .reg .pred %early;
-  .reg .b64 %now, %end, %ns;
-  ld.param.u64 %ns, [ns];
-  mov.u64 %now, %globaltimer;
-  add.u64 %end, %now, %ns;
-again:
-  mov.u64 %now, %globaltimer;
-  setp.lt.u64 %early, %now, %end;
-  @%early bra again;
-  ret;
-}
-)";
+  return text + ".visible .entry empty()\n{\n" + write + "  ret;\n}\n" + spin.substr(entry);
 }
 
 // One entry of PTX behind its header, behind the binary's own.

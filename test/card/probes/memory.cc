@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory probe: what the limiter counts of each kind of memory beside what NVML says is taken.
+// The memory probe compares the limiter's count of each kind of memory with NVML's.
 //
-//   memory [FAMILY...]     starts a process for each family and watches it; without: all
+//   memory [FAMILY...]     starts a process for each family, or for all, and watches it
 //   memory FAMILY FIRST    is such a process (watch.h starts it)
 #include <cctype>
 #include <cstdlib>

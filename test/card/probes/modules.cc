@@ -26,13 +26,14 @@ CUresult LoadLibrary(uint64_t bytes) {
                                0);
 }
 
-// A module that was loaded, and what is then done with it.
+// What is done with a module or a library once it is loaded.
+template <typename Then>
+CUresult After(CUresult loaded, Then then) {
+  return loaded == CUDA_SUCCESS ? then() : loaded;
+}
 template <typename Then>
 CUresult Loaded(uint64_t bytes, Then then) {
-  FirstFailure done;
-  done << Load(bytes);
-  if (done.result == CUDA_SUCCESS) done << then();
-  return done.result;
+  return After(Load(bytes), then);
 }
 // Likewise with a kernel that nobody asked for by name.
 template <typename Then>
@@ -48,10 +49,7 @@ CUresult WithKernel(uint64_t bytes, Then then) {
 }
 template <typename Then>
 CUresult LoadedLibrary(uint64_t bytes, Then then) {
-  FirstFailure done;
-  done << LoadLibrary(bytes);
-  if (done.result == CUDA_SUCCESS) done << then();
-  return done.result;
+  return After(LoadLibrary(bytes), then);
 }
 
 CUlaunchConfig One() {

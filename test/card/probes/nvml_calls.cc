@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML answers to each function that the product calls, and how long it takes: the first time,
-// and after that. libnvidia-ml.so.1 is the loader's.
+// Asks NVML each function that the product calls: its answer, its first and its later times. The
+// loader finds libnvidia-ml.so.1.
 //
-//   calls      what it says of the driver and of each GPU
-//   start      how long the library takes to be loaded and started, by a process that did not yet
-//   events     which events may be asked for, one by one and as the agent does
-//   processes  who is on each GPU, by every version of the functions that tell
+//   calls      the driver and each GPU
+//   start      the time that a new process takes to load and start the library
+//   events     the events that the driver accepts, one by one and as the agent registers them
+//   processes  the processes on each GPU, by every version of the functions
 //
 // usage: nvml_calls calls | start | events | processes
 #include <dlfcn.h>

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks the open questions, each in a process of its own.
 //
-//   questions              all of them, as rows
-//   questions client STEP  what a client of MPS sees, on one line: "sms" how many multiprocessors,
-//                          "take" how much memory it gets
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+//   questions              asks all, and writes rows
+//   questions client sms   prints how many multiprocessors a client of MPS sees
+//   questions client take  prints how much memory it gets
 #include <cstdio>
+#include <string>
 
+#include "card/apart.h"
 #include "card/probes/driver.h"
 #include "card/probes/questions.h"
 #include "card/row.h"
@@ -20,34 +16,13 @@ namespace {
 
 using namespace tessera::card;  // NOLINT(google-build-using-namespace)
 
-constexpr int kPatience = 12'000;  // ms
+constexpr double kPatience = 12;  // s
 
 void Answer(const Question& question) {
   try {
     Fact(question.name, question.answer());
   } catch (const Missing& missing) {
     Trouble(question.name, missing.name + " is not there");
-  }
-}
-
-// Nothing of the driver is loaded before it is forked.
-void Ask(const Question& question) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    Answer(question);
-    _exit(0);
-  }
-  const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  pollfd ended{.fd = descriptor, .events = POLLIN, .revents = 0};
-  const bool is_late = poll(&ended, 1, kPatience) == 0;
-  if (is_late) kill(pid, SIGKILL);
-  int status = 0;
-  waitpid(pid, &status, 0);
-  close(descriptor);
-  if (is_late) {
-    Trouble(question.name, "hung");
-  } else if (WIFSIGNALED(status)) {
-    Trouble(question.name, "ended by signal " + std::to_string(WTERMSIG(status)));
   }
 }
 
@@ -89,7 +64,9 @@ int main(int count, char** words) {
     }
   }
   for (const auto questions : {DriverQuestions(), NameQuestions(), NvmlQuestions()}) {
-    for (const Question& question : questions) Ask(question);
+    for (const Question& question : questions) {
+      RunApart(question.name, kPatience, [&] { Answer(question); });
+    }
   }
   return 0;
 }

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "card/apart.h"
 #include "card/row.h"
-#include "card/time/apart.h"
 #include "card/time/busy.h"
 #include "card/time/measure.h"
 #include "card/time/slices.h"
@@ -91,7 +91,11 @@ int Run(double seconds) {
   for (const std::string& word : unknown) Trouble(word, "no cell is called so");
   {
     const Board board;
-    if (!RunApart("the card alone", 15, [&] { MeasureCard(board); })) return 1;
+    const bool is_measured = RunApart("the card alone", 15, [&] {
+      NameTrouble("the card alone");
+      MeasureCard(board);
+    });
+    if (!is_measured) return 1;
     measured.rounds_per_ns = board->rounds_per_ns;
     measured.uuid = board->uuid;
   }

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "card/apart.h"
 #include "card/row.h"
-#include "card/time/apart.h"
 #include "card/time/busy.h"
 
 namespace tessera::card {
@@ -80,6 +80,7 @@ void Ask(const std::string& beside, double rounds_per_ns, uint64_t neighbour_ns)
   }
   if (!LetGo(board, neighbours, 10)) return Trouble(beside, "the neighbour was not ready");
   RunApart(beside, 10, [&] {
+    NameTrouble(beside);
     Gpu gpu;
     TimeKernels(gpu, beside, rounds_per_ns);
     if (neighbour_ns != 0) FindGaps(gpu, beside);
