@@ -1,5 +1,5 @@
-# For the preset ci-aarch64: Debian's compiler for it, and its programs by qemu-user, which loads the other
-# processor's libc, linker and preloaded libraries as they are.
+# For the preset ci-aarch64: Debian's cross compiler. Programs run by qemu-user with the other
+# processor's own libc, linker and preloaded libraries.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -14,7 +14,7 @@ if(TESSERA_WERROR)
 endif()
 
 if(TESSERA_UNITY)
-  # g++ means headers by it, and takes a source that another one includes for one.
+  # g++ warns only of headers, but takes a source that another one includes for a header.
   target_compile_options(tessera_warnings INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 
@@ -24,7 +24,7 @@ if(TESSERA_SANITIZE)
   if(TESSERA_SANITIZE MATCHES undefined)
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
-  # For what a test cannot ask of a sanitizer; g++ and clang++ say it in different words.
+  # Tests cannot ask a sanitizer whether it is there, and g++ and clang++ define different macros.
   if(TESSERA_SANITIZE MATCHES address)
     add_compile_definitions(TESSERA_ASAN)
   elseif(TESSERA_SANITIZE MATCHES thread)
@@ -32,21 +32,22 @@ if(TESSERA_SANITIZE)
   endif()
 endif()
 
-# tessera_unsanitized(TARGET): one that is loaded into programs without a sanitizer as well.
+# tessera_unsanitized(TARGET): for a target that is also loaded into programs without a sanitizer.
 function(tessera_unsanitized TARGET)
   target_compile_options(${TARGET} PRIVATE -fno-sanitize=all)
   target_link_options(${TARGET} PRIVATE -fno-sanitize=all)
 endfunction()
 
-# tessera_covered(TARGET): with TESSERA_FUZZ, a fuzzer sees which ways its code takes. Tests that use it lose little.
+# tessera_covered(TARGET): with TESSERA_FUZZ a fuzzer sees the branches that its code takes. Tests
+# that use it lose little speed.
 function(tessera_covered TARGET)
   if(TESSERA_FUZZ)
     target_compile_options(${TARGET} PRIVATE -fsanitize-coverage=inline-8bit-counters,pc-table,trace-cmp)
   endif()
 endfunction()
 
-# What ships (decision 017). libvgpu.so takes most of it back (limiter/CMakeLists.txt), by options that come later:
-# the same option twice would stand in its first place alone.
+# For what ships (decision 017). libvgpu.so takes most of it back by later options
+# (limiter/CMakeLists.txt). CMake keeps a repeated option only in its first place.
 option(TESSERA_HARDENED "Compile and link with the compiler's and the linker's defences" OFF)
 if(TESSERA_HARDENED)
   add_compile_options(-fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=3)

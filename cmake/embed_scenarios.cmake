@@ -1,4 +1,5 @@
-# Run by the build: writes OUT, a .cc with the text of every scenario in DIR, the default first.
+# The build runs this. It writes OUT, a .cc with the text of every scenario in DIR, the default
+# first.
 file(GLOB files ${DIR}/*.yaml)
 list(SORT files)
 list(FIND files ${DIR}/default.yaml at)

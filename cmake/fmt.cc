@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fmt, compiled once, where it is linked into the binary: Debian has no archive of it, and headers
-// alone are compiled anew with every source that formats. The templates are those that its headers
-// leave to its library.
+// fmt, compiled once, for linking into the binary. Debian has no archive of it, and the headers
+// alone would be compiled again in every source that formats. These are the templates that fmt's
+// headers leave to its library.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

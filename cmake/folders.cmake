@@ -1,7 +1,8 @@
-# tessera_library(FOLDER LINK ... PRIVATE ... TESTS ...): the library of src/FOLDER/*.cc, or of FOLDER/*.cc where
-# that begins with sim/, and, from *_test.cc beside them, the test program FOLDER_test, which may use what TESTS
-# names as well. Slashes in names become underscores. APART: each test is a process of its own, as where tests open
-# libraries, whose loader the thread sanitizer takes for a race.
+# tessera_library(FOLDER LINK ... PRIVATE ... TESTS ...): the library of src/FOLDER/*.cc, or of
+# FOLDER/*.cc if FOLDER begins with sim/. The *_test.cc there become the test program FOLDER_test,
+# which also links TESTS. Slashes in target names become underscores. APART: each test runs in a
+# process of its own. Tests that open libraries need this, as the thread sanitizer reports the
+# loader's races.
 function(tessera_library FOLDER)
   cmake_parse_arguments(ARG "APART" "" "LINK;PRIVATE;TESTS" ${ARGN})
   string(REPLACE "/" "_" name ${FOLDER})
@@ -48,9 +49,10 @@ function(tessera_library FOLDER)
   endif()
 endfunction()
 
-# tessera_module(FOLDER FOR LIBRARY PRIVATE ...): libtessera-FOLDER.so of src/FOLDER/*.cc, which programs with
-# LIBRARY in them load when they need it, from their own directory or from ../lib/tessera. It may use headers of
-# LIBRARY's, and is built along with it; but for the libraries named it has no code other than its own.
+# tessera_module(FOLDER FOR LIBRARY PRIVATE ...): libtessera-FOLDER.so of src/FOLDER/*.cc. Programs
+# with LIBRARY load it when they need it, from their own directory or from ../lib/tessera. It may
+# use LIBRARY's headers, and is built along with it. Apart from the named libraries it has only its
+# own code.
 function(tessera_module FOLDER)
   cmake_parse_arguments(ARG "" "FOR" "PRIVATE" ${ARGN})
   set(name tessera-${FOLDER})
@@ -65,9 +67,9 @@ function(tessera_module FOLDER)
   install(TARGETS ${name} DESTINATION lib/tessera)
 endfunction()
 
-# tessera_kind(NAME APART LINK ... PRIVATE ... TESTS ...): a kind of device. The library of src/backend/NAME/, which
-# links those of its sub-folders, and its place in the list that src/kinds/ is made from. Its tests read
-# configurations as the agent does.
+# tessera_kind(NAME APART LINK ... PRIVATE ... TESTS ...): a kind of device. Makes the library of
+# src/backend/NAME/, which links its sub-folders' libraries, and adds it to the list for src/kinds/.
+# Its tests read configurations as the agent does.
 function(tessera_kind NAME)
   cmake_parse_arguments(ARG "" "" "LINK;PRIVATE;TESTS" ${ARGN})
   tessera_library(backend/${NAME} ${ARG_UNPARSED_ARGUMENTS} LINK backend ${ARG_LINK} PRIVATE ${ARG_PRIVATE}
@@ -76,7 +78,7 @@ function(tessera_kind NAME)
   set_property(GLOBAL APPEND PROPERTY TESSERA_KIND_LIBRARIES backend_${NAME})
 endfunction()
 
-# tessera_kind_list(): what the lines above said, for the library of src/kinds/.
+# tessera_kind_list(): writes the list of all kinds above, for the library of src/kinds/.
 function(tessera_kind_list)
   get_property(kinds GLOBAL PROPERTY TESSERA_KINDS)
   get_property(libraries GLOBAL PROPERTY TESSERA_KIND_LIBRARIES)
@@ -84,8 +86,9 @@ function(tessera_kind_list)
   target_link_libraries(kinds PUBLIC ${libraries})
 endfunction()
 
-# tessera_tables(): the reasons of all folders above, for base/error.h, lowest folder first; and their metrics, for
-# http/metrics.h, highest first, as a reader asks for the agent's own before others.
+# tessera_tables(): all folders' reasons for base/error.h, lowest folder first, and their metrics
+# for http/metrics.h. Metrics of the highest folder come first, as a reader looks for the agent's
+# own.
 function(tessera_tables)
   get_property(reasons GLOBAL PROPERTY TESSERA_REASONS)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/all_reasons.def CONTENT "${reasons}" @ONLY)
@@ -93,7 +96,7 @@ function(tessera_tables)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/all_metrics.def CONTENT "${metrics}" @ONLY)
 endfunction()
 
-# tessera_proto(NAME): messages and services of proto/NAME/NAME.proto as library proto_NAME.
+# tessera_proto(NAME): the library proto_NAME, with proto/NAME/NAME.proto's messages and services.
 function(tessera_proto NAME)
   set(source ${CMAKE_SOURCE_DIR}/proto/${NAME}/${NAME}.proto)
   set(out ${CMAKE_BINARY_DIR}/generated)
@@ -111,7 +114,7 @@ function(tessera_proto NAME)
   target_link_libraries(proto_${NAME} PUBLIC tessera::grpc)
 endfunction()
 
-# tessera_exports(TARGET FILE): the program's functions that FILE lists are found by what it loads.
+# tessera_exports(TARGET FILE): modules that the program loads find its functions in FILE's list.
 function(tessera_exports TARGET FILE)
   target_link_options(${TARGET} PRIVATE -Wl,--export-dynamic-symbol-list=${FILE})
   set_property(TARGET ${TARGET} APPEND PROPERTY LINK_DEPENDS ${FILE})

@@ -1,5 +1,5 @@
-# The third-party libraries, all from Debian 12, one target each: tessera::NAME.
-# Shared for development; with TESSERA_STATIC everything but libc and libm is linked in.
+# The third-party libraries, all from Debian 12, one target each: tessera::NAME. Development builds
+# link them shared. With TESSERA_STATIC all but libc and libm are linked in.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -14,11 +14,11 @@ endfunction()
 
 tessera_external(expected)
 tessera_external(cli11)
-# Headers alone: Debian has no archive, and its shared library throws.
+# Headers only: Debian has no archive, and its shared library throws.
 tessera_external(tomlplusplus DEFINE TOML_EXCEPTIONS=0 TOML_ENABLE_FORMATTERS=0)
-tessera_external(boost_beast)  # headers alone
+tessera_external(boost_beast)  # headers only
 
-# The archives of these libraries, by full path: nothing shared can slip in.
+# The full paths of these libraries' archives, so that no shared library can slip in.
 function(tessera_archives OUT)
   set(paths)
   foreach(name ${ARGN})
@@ -29,8 +29,8 @@ function(tessera_archives OUT)
 endfunction()
 
 if(TESSERA_STATIC)
-  # Debian's grpc++_unsecure.pc names no dependencies, so grpc++'s list is taken and the names
-  # swapped.
+  # Debian's grpc++_unsecure.pc names no dependencies. So grpc++'s list is used, with the names
+  # replaced.
   execute_process(COMMAND pkg-config --static --libs-only-l grpc++
     OUTPUT_VARIABLE names OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(names)
@@ -49,7 +49,7 @@ if(TESSERA_STATIC)
   endforeach()
   tessera_external(event_core LINK ${event_core})
   tessera_external(event_http LINK ${event_extra} ${event_core})
-  tessera_external(tls LINK ${event_openssl} ${ssl} ${crypto})  # and event_core, in the same program
+  tessera_external(tls LINK ${event_openssl} ${ssl} ${crypto})  # with the program's event_core
   tessera_external(yaml LINK ${yaml})
   tessera_external(boost_json LINK ${boost_json})
   add_link_options(-static-libstdc++ -static-libgcc)

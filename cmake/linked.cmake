@@ -1,5 +1,13 @@
-# What is linked into the binary and its file of TLS, by Debian package and version: for `tessera version
-# --libraries`, and as a CycloneDX document beside the binary. A node's updates do not reach these.
+# The Debian packages and versions that are linked into the binary and its TLS file. `tessera
+# version --libraries` prints them, and a CycloneDX document next to the binary lists them. A node's
+# updates do not reach these libraries.
+
+# A sysroot has a database of its packages (tools/sysroot).
+set(database)
+if(CMAKE_SYSROOT)
+  file(REAL_PATH "${CMAKE_SYSROOT}" sysroot)
+  set(database --admindir=${sysroot}/var/lib/dpkg)
+endif()
 set(linked_headers libfmt-dev libcli11-dev libexpected-dev libboost1.81-dev libstdc++-12-dev)
 set(linked)
 if(TESSERA_STATIC)
@@ -8,16 +16,20 @@ if(TESSERA_STATIC)
   foreach(name ${known})
     if(name MATCHES "^archive_")
       file(REAL_PATH "${${name}}" path)
+      if(CMAKE_SYSROOT)
+        cmake_path(RELATIVE_PATH path BASE_DIRECTORY ${sysroot})
+        string(PREPEND path /)
+      endif()
       list(APPEND archives ${path})
     endif()
   endforeach()
-  execute_process(COMMAND dpkg-query --search ${archives}
+  execute_process(COMMAND dpkg-query ${database} --search ${archives}
     OUTPUT_VARIABLE owners OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   string(REGEX REPLACE ":[^\n]*" "" owners "${owners}")
   string(REPLACE "\n" ";" owners "${owners}")
   list(APPEND owners ${linked_headers})
   list(REMOVE_DUPLICATES owners)
-  execute_process(COMMAND dpkg-query --show "--showformat=\${source:Package} \${source:Version}\n" ${owners}
+  execute_process(COMMAND dpkg-query ${database} --show "--showformat=\${source:Package} \${source:Version}\n" ${owners}
     OUTPUT_VARIABLE versions OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   string(REPLACE "\n" ";" linked "${versions}")
   list(REMOVE_DUPLICATES linked)

@@ -1,6 +1,7 @@
-# What runs lies together in the file (docs/decisions/009-functions-in-the-order-they-run.md): build/order.txt
-# names the functions. tools/order makes it when a release is built (tools/release). A name that is gone is passed
-# over; without the list functions lie as the linker puts them.
+# Functions that run lie together in the file
+# (docs/decisions/009-functions-in-the-order-they-run.md). build/order.txt names them; tools/order
+# makes it for a release (tools/release). The linker ignores names that no longer exist. Without the
+# list it chooses the order.
 find_program(TESSERA_LLD ld.lld HINTS /usr/lib/llvm-19/bin REQUIRED)
 cmake_path(GET TESSERA_LLD PARENT_PATH TESSERA_LLD_DIRECTORY)
 

@@ -1,11 +1,11 @@
-# tessera_precompiled(TARGET test|product): the headers that nearly every source includes are read
-# once a preset and not once a source, which is half of the time clang takes for one without
-# optimisation. Only what hardly changes is here; every source still includes what it uses, which
-# the preset dev holds it to.
+# tessera_precompiled(TARGET test|product): compiles the headers that nearly every source includes
+# once for each preset. Without optimisation, reading them is half of clang's time for a source.
+# Only headers that hardly change belong here. Every source still includes what it uses; the preset
+# dev enforces that.
 function(tessera_precompiled TARGET KIND)
   if(TESSERA_PRECOMPILED)
     target_precompile_headers(${TARGET} REUSE_FROM precompiled_${KIND})
-    target_compile_options(${TARGET} PRIVATE -fPIC)  # as they were; a program would be told -fPIE
+    target_compile_options(${TARGET} PRIVATE -fPIC)  # as the headers; programs get -fPIE
   endif()
 endfunction()
 

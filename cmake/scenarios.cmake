@@ -1,4 +1,4 @@
-# tessera_scenarios(TARGET): the scenarios of demo/scenarios/ become part of the library TARGET.
+# tessera_scenarios(TARGET): embeds the scenarios of demo/scenarios/ in the library TARGET.
 function(tessera_scenarios TARGET)
   file(GLOB scenarios CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/demo/scenarios/*.yaml)
   set(out ${CMAKE_BINARY_DIR}/generated/builtin_scenarios.cc)
@@ -11,7 +11,7 @@ function(tessera_scenarios TARGET)
   if(TARGET ${TARGET}_test)  # one of the tests plays scenarios with the program
     target_compile_definitions(${TARGET}_test PRIVATE
       TESSERA_PROGRAM="$<TARGET_FILE:tessera>" TESSERA_SIM="$<TARGET_FILE:tessera-sim>"
-      TESSERA_FAKE_NVML="$<TARGET_FILE:fake_nvml>")
-    add_dependencies(${TARGET}_test tessera tessera-sim fake_nvml)
+      TESSERA_FAKE_NVML="$<TARGET_FILE:fake_nvml>" TESSERA_FAKE_NODE="$<TARGET_FILE:fake_node>")
+    add_dependencies(${TARGET}_test tessera tessera-sim fake_nvml fake_node)
   endif()
 endfunction()

@@ -1,5 +1,5 @@
-# The library "version": what `tessera version` prints. generated/version.h does not change with the
-# commit, which stands in a file of its own: a new HEAD compiles that file alone.
+# The library "version", which `tessera version` prints. The commit is in a file of its own and not
+# in generated/version.h, so that a new HEAD compiles only that file.
 set(commit unknown)
 if(EXISTS ${CMAKE_SOURCE_DIR}/.git)  # a file in a worktree; a tarball has none
   set(git git -C ${CMAKE_SOURCE_DIR} rev-parse)
@@ -10,7 +10,7 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/.git)  # a file in a worktree; a tarball has none
   if(head)
     set(commit ${head})
   endif()
-  # A checkout rewrites HEAD; commits, resets and the like are added to its log.
+  # A checkout rewrites HEAD; commits and resets are appended to its log.
   foreach(file ${git_dir}/HEAD ${git_dir}/logs/HEAD)
     if(git_dir AND EXISTS ${file})
       set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

@@ -147,7 +147,11 @@ struct alignas(64) SlotAccounting {
   // 0: free. Otherwise the process: its id in the lower half, and above it the lower half of its
   // start time in clock ticks. On a kernel without such locks, this word alone decides ownership.
   uint64_t owner;
-  uint64_t spare[7];
+  // Sums over all processes that had the slot: allocations refused for a limit, and ns that
+  // launches waited for their share of time or for the monitor. For the monitor's counters alone.
+  uint64_t refused;
+  uint64_t waited;
+  uint64_t spare[5];
 };
 
 // The container's share of a device's time (time/bucket.h), on a cache line of its own.

@@ -10,7 +10,7 @@
 namespace tessera::limiter {
 namespace {
 
-// Reads it by HAMi's offsets alone.
+// Reads a value by HAMi's offset alone.
 template <typename T>
 T At(const std::vector<uint64_t>& bytes, size_t offset) {
   T value;

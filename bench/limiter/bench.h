@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the limiter's benchmarks: a container, and medians. One thread.
+// Shared by the limiter's benchmarks: a container, libraries, and medians. One thread.
 #pragma once
 
 #include <unistd.h>
@@ -35,6 +35,13 @@ class BenchContainer {
  private:
   std::string directory_ = std::filesystem::temp_directory_path() / "bench-limiter-XXXXXX";
 };
+
+// A library by the path it was built at. In the pack of tools/card it lies beside the program.
+inline std::string Library(const char* built) {
+  const char* const home = std::getenv("CARD_HOME");  // NOLINT(concurrency-mt-unsafe)
+  if (home == nullptr) return built;
+  return std::string(home) + "/bin/" + std::filesystem::path(built).filename().string();
+}
 
 inline double Median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -3,6 +3,8 @@
 // limits and takes its place in the container's region. Cases: one process, and many that start at
 // once. Figures: CPU time of the thread, the median of all processes, and the number of waits for
 // another process. Runs without and with the limiter take turns.
+//
+// usage: bench_limiter_init [PROCESSES]    so many of each kind in each case
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,6 +25,7 @@
 namespace {
 
 using tessera::limiter::BenchContainer;
+using tessera::limiter::Library;
 using tessera::limiter::Waits;
 
 constexpr int kMost = 64;
@@ -45,10 +48,10 @@ double Microseconds() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-First Begin(const char* path, Shared* shared) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+First Begin(const std::string& path, Shared* shared) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) _exit(1);
-  void* const bare = dlopen(BENCH_BARE_DRIVER, RTLD_NOW | RTLD_LOCAL);
+  void* const bare = dlopen(Library(BENCH_BARE_DRIVER).c_str(), RTLD_NOW | RTLD_LOCAL);
   const auto init = reinterpret_cast<decltype(&cuInit)>(dlsym(bare, "cuInit"));
   const auto allocate = reinterpret_cast<decltype(&cuMemAlloc_v2)>(dlsym(library, "cuMemAlloc_v2"));
   ++shared->ready;
@@ -60,7 +63,7 @@ First Begin(const char* path, Shared* shared) {
   return {Microseconds() - begin, Waits() - waits};
 }
 
-std::vector<First> BeginAtOnce(const char* path, int processes, Shared* shared) {
+std::vector<First> BeginAtOnce(const std::string& path, int processes, Shared* shared) {
   shared->ready = 0;
   shared->go = false;
   for (int i = 0; i < processes; ++i) {
@@ -87,15 +90,16 @@ double MedianOf(const std::vector<First>& all) {
 }
 
 // Returns the number of waits.
-long Measure(const char* what, int processes, bool is_made_anew, const BenchContainer& container,
-             Shared* shared) {
+long Measure(const char* what, int all, int processes, bool is_made_anew,
+             const BenchContainer& container, Shared* shared) {
   std::vector<First> without;
   std::vector<First> with;
-  for (int round = 0; round < 640 / processes; ++round) {
-    for (const First& one : BeginAtOnce(BENCH_BARE_DRIVER, processes, shared)) {
+  for (int round = 0; round < all / processes; ++round) {
+    for (const First& one : BeginAtOnce(Library(BENCH_BARE_DRIVER), processes, shared)) {
       without.push_back(one);
     }
-    for (const First& one : BeginAtOnce(TESSERA_LIBVGPU, processes, shared)) with.push_back(one);
+    for (const First& one : BeginAtOnce(Library(TESSERA_LIBVGPU), processes, shared))
+      with.push_back(one);
     if (is_made_anew) container.Restart();
   }
   long waits = 0;
@@ -107,7 +111,8 @@ long Measure(const char* what, int processes, bool is_made_anew, const BenchCont
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
+  const int all = count > 1 ? std::atoi(words[1]) : 640;
   const BenchContainer container;
   setenv("CUDA_DEVICE_MEMORY_LIMIT", "64g", 1);  // NOLINT(concurrency-mt-unsafe)
   void* const memory =
@@ -116,9 +121,9 @@ int main() {
   auto* const shared = new (memory) Shared{};
   std::printf("%-34s %8s %8s %8s %8s\n", "us of a process's first calls", "bare", "limited",
               "added", "waits");
-  long waits = Measure("1, which makes the region", 1, true, container, shared);
-  waits += Measure("1", 1, false, container, shared);
-  waits += Measure("8 at once", 8, false, container, shared);
-  waits += Measure("64 at once", kMost, false, container, shared);
+  long waits = Measure("1, which makes the region", all, 1, true, container, shared);
+  waits += Measure("1", all, 1, false, container, shared);
+  waits += Measure("8 at once", all, 8, false, container, shared);
+  waits += Measure("64 at once", all, kMost, false, container, shared);
   return waits == 0 ? 0 : 1;
 }

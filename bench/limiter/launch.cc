@@ -4,6 +4,8 @@
 // that are not measured by events, and the mean of all. Several processes run each case, with bare
 // and limited launches in turns, and the median process counts. So neither a disturbance nor a
 // process's memory layout decides.
+//
+// usage: bench_limiter_launch [PROCESSES [ROUNDS]]
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,12 +25,10 @@
 namespace {
 
 using tessera::limiter::BenchContainer;
+using tessera::limiter::Library;
 using tessera::limiter::Median;
 using tessera::limiter::Ticks;
 using LaunchKernel = decltype(&cuLaunchKernel);
-
-constexpr int kProcesses = 9;
-constexpr int kRounds = 100;  // of each
 
 // In ns, except `measured`.
 struct Launches {
@@ -43,8 +43,8 @@ struct Launches {
 };
 
 template <typename T>
-T Find(const char* path, const char* name) {
-  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+T Find(const std::string& path, const char* name) {
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());  // NOLINT(concurrency-mt-unsafe): one thread
     _exit(1);
@@ -95,13 +95,13 @@ double TicksOfANanosecond() {
          static_cast<double>(tessera::limiter::Now() - begin);
 }
 
-Launches MeasureHere() {
-  const auto bare = Find<LaunchKernel>(BENCH_BARE_DRIVER, "cuLaunchKernel");
-  const auto limited = Find<LaunchKernel>(TESSERA_LIBVGPU, "cuLaunchKernel");
-  const uint64_t& events = *Find<const uint64_t*>(BENCH_BARE_DRIVER, "bench_events");
+Launches MeasureHere(int rounds) {
+  const auto bare = Find<LaunchKernel>(Library(BENCH_BARE_DRIVER), "cuLaunchKernel");
+  const auto limited = Find<LaunchKernel>(Library(TESSERA_LIBVGPU), "cuLaunchKernel");
+  const uint64_t& events = *Find<const uint64_t*>(Library(BENCH_BARE_DRIVER), "bench_events");
   std::vector<double> mean_bare, mean_limited, ticks_bare, ticks_limited;
   uint64_t measured = 0;
-  for (int i = 0; i < kRounds; ++i) {
+  for (int i = 0; i < rounds; ++i) {
     mean_bare.push_back(Chunk(bare));
     const uint64_t before = events;
     mean_limited.push_back(Chunk(limited));
@@ -114,19 +114,18 @@ Launches MeasureHere() {
           .limited = Median(ticks_limited) / ticks,
           .mean_bare = Median(mean_bare),
           .mean_limited = Median(mean_limited),
-          .measured = static_cast<double>(measured) / kRounds / kChunk * 100};
+          .measured = static_cast<double>(measured) / rounds / kChunk * 100};
 }
 
 // The cost of launches of kernels with this length. Each starts when the share allows it, so none
 // waits; the median of single launches.
-Launches MeasureOfLength(double us) {
-  constexpr int kTimes = 2'000;
-  const auto bare = Find<LaunchKernel>(BENCH_BARE_DRIVER, "cuLaunchKernel");
-  const auto limited = Find<LaunchKernel>(TESSERA_LIBVGPU, "cuLaunchKernel");
-  const uint64_t& events = *Find<const uint64_t*>(BENCH_BARE_DRIVER, "bench_events");
-  *Find<float*>(BENCH_BARE_DRIVER, "bench_kernel_ms") = static_cast<float>(us / 1e3);
+Launches MeasureOfLength(double us, int times) {
+  const auto bare = Find<LaunchKernel>(Library(BENCH_BARE_DRIVER), "cuLaunchKernel");
+  const auto limited = Find<LaunchKernel>(Library(TESSERA_LIBVGPU), "cuLaunchKernel");
+  const uint64_t& events = *Find<const uint64_t*>(Library(BENCH_BARE_DRIVER), "bench_events");
+  *Find<float*>(Library(BENCH_BARE_DRIVER), "bench_kernel_ms") = static_cast<float>(us / 1e3);
   std::vector<double> ticks_bare, ticks_limited;
-  for (int i = 0; i < kTimes; ++i) {
+  for (int i = 0; i < times; ++i) {
     AddUnmeasured(bare, events, &ticks_bare, 1);
     AddUnmeasured(limited, events, &ticks_limited, 1);
     const auto pause = static_cast<uint64_t>(us * 1e3 * 3);  // longer than a share of a half needs
@@ -150,7 +149,7 @@ constexpr Kind kKinds[] = {{"no limits at all", nullptr, nullptr},
                            {"limited, of 200 us", "64g", "50", 200}};
 
 // In a process of its own, as a process reads its limits only once.
-Launches Measure(const Kind& kind, Launches* shared) {
+Launches Measure(const Kind& kind, int rounds, Launches* shared) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
@@ -158,7 +157,7 @@ Launches Measure(const Kind& kind, Launches* shared) {
     if (kind.memory != nullptr) setenv("CUDA_DEVICE_MEMORY_LIMIT", kind.memory, 1);
     if (kind.percent != nullptr) setenv("CUDA_DEVICE_SM_LIMIT", kind.percent, 1);
     // NOLINTEND(concurrency-mt-unsafe)
-    *shared = kind.us == 0 ? MeasureHere() : MeasureOfLength(kind.us);
+    *shared = kind.us == 0 ? MeasureHere(rounds) : MeasureOfLength(kind.us, 20 * rounds);
     _exit(0);
   }
   int status = 0;
@@ -190,7 +189,9 @@ void Print(const char* name, const std::vector<Launches>& all) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
+  const int processes = count > 1 ? std::atoi(words[1]) : 9;
+  const int rounds = count > 2 ? std::atoi(words[2]) : 100;
   const BenchContainer container;
   setenv("GPU_CORE_UTILIZATION_POLICY", "force", 1);  // NOLINT(concurrency-mt-unsafe)
   void* const memory =
@@ -198,10 +199,10 @@ int main() {
   if (memory == MAP_FAILED) return 1;
   auto* const shared = new (memory) Launches{};
   std::vector<Launches> all[std::size(kKinds)];
-  for (int process = 0; process < kProcesses; ++process) {
+  for (int process = 0; process < processes; ++process) {
     for (size_t i = 0; i < std::size(kKinds); ++i) {
       container.Restart();
-      all[i].push_back(Measure(kKinds[i], shared));
+      all[i].push_back(Measure(kKinds[i], rounds, shared));
     }
   }
   std::printf("%-20s %8s %8s %8s\n", "ns of a launch", "bare", "limited", "added");

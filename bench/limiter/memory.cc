@@ -3,6 +3,8 @@
 // time. Cases: few and many live allocations, of which the newest or any is freed; few and many
 // processes in the container. Figures are CPU times of this thread: the median of chunks of a
 // thousand pairs. Bare and limited chunks take turns.
+//
+// usage: bench_limiter_memory [TURNS]
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,12 +27,13 @@
 namespace {
 
 using tessera::limiter::BenchContainer;
+using tessera::limiter::Library;
 using tessera::limiter::Median;
 using tessera::limiter::Region;
 
 struct Functions {
-  explicit Functions(const char* path) {
-    void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  explicit Functions(const std::string& path) {
+    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       std::fprintf(stderr, "%s\n", dlerror());  // NOLINT(concurrency-mt-unsafe): one thread
       _exit(1);
@@ -128,9 +131,9 @@ double Infos(const Functions& functions) {
 
 // Runs bare and limited chunks in turns. Returns medians, also of the difference in each turn.
 template <typename Chunks>
-void Compare(const char* what, Chunks bare, Chunks limited) {
+void Compare(const char* what, int turns, Chunks bare, Chunks limited) {
   std::vector<double> without, with, added;
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < turns; ++i) {
     without.push_back(bare());
     with.push_back(limited());
     added.push_back(with.back() - without.back());
@@ -138,17 +141,18 @@ void Compare(const char* what, Chunks bare, Chunks limited) {
   std::printf("%-36s %8.1f %8.1f %8.1f\n", what, Median(without), Median(with), Median(added));
 }
 
-void Measure(const char* what, const Functions& bare, const Functions& limited, const Load& load) {
+void Measure(const char* what, int turns, const Functions& bare, const Functions& limited,
+             const Load& load) {
   Held without(bare, load), with(limited, load);
   const auto chunk = [](Held* held) { return [held] { return held->Pairs(); }; };
-  Compare(what, chunk(&without), chunk(&with));
+  Compare(what, turns, chunk(&without), chunk(&with));
 }
 
-void MeasureInfos(const char* what, const Functions& bare, const Functions& limited) {
+void MeasureInfos(int turns, const Functions& bare, const Functions& limited) {
   const auto chunk = [](const Functions* functions) {
     return [functions] { return Infos(*functions); };
   };
-  Compare(what, chunk(&bare), chunk(&limited));
+  Compare("cuMemGetInfo", turns, chunk(&bare), chunk(&limited));
 }
 
 // A process that owns `count` slots.
@@ -179,15 +183,16 @@ pid_t OwnSlots(const std::string& path, uint32_t count) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
+  const int turns = count > 1 ? std::atoi(words[1]) : 400;
   const BenchContainer container;
   setenv("CUDA_DEVICE_MEMORY_LIMIT", "1024g", 1);  // NOLINT(concurrency-mt-unsafe)
-  const Functions bare(BENCH_BARE_DRIVER);
-  const Functions limited(TESSERA_LIBVGPU);
+  const Functions bare(Library(BENCH_BARE_DRIVER));
+  const Functions limited(Library(TESSERA_LIBVGPU));
   std::printf("%-36s %8s %8s %8s\n", "ns of a pair of free and alloc", "bare", "limited", "added");
   constexpr size_t kMany = 100'000;
   const auto measure = [&](const char* what, const Load& load) {
-    Measure(what, bare, limited, load);
+    Measure(what, turns, bare, limited, load);
   };
   measure("1 live", {1});
   measure("1,000 live", {1'000});
@@ -197,14 +202,14 @@ int main() {
   measure("of 4 MiB, 1 live", {1, kLarge});
   measure("of 4 MiB, 100,000 live", {kMany, kLarge});
   measure("of 4 MiB, 100,000, freed at random", {kMany, kLarge, true});
-  MeasureInfos("cuMemGetInfo", bare, limited);
+  MeasureInfos(turns, bare, limited);
   const pid_t others = OwnSlots(container.region(), 1'000);
   std::printf("with 1,000 processes in the container:\n");
   measure("1 live", {1});
   measure("1,000 live", {1'000});
   measure("100,000 live", {kMany});
   measure("100,000 live, freed at random", {kMany, kSmall, true});
-  MeasureInfos("cuMemGetInfo", bare, limited);
+  MeasureInfos(turns, bare, limited);
   kill(others, SIGKILL);
   waitpid(others, nullptr, 0);
   return 0;

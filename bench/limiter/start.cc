@@ -22,10 +22,12 @@
 
 namespace {
 
+using tessera::limiter::Library;
 using tessera::limiter::Median;
 using Clock = std::chrono::steady_clock;
 
-const std::array<std::string, 3> kPreloads = {"", BENCH_EMPTY_LIBRARY, TESSERA_LIBVGPU};
+const std::array<std::string, 3> kPreloads = {"", Library(BENCH_EMPTY_LIBRARY),
+                                              Library(TESSERA_LIBVGPU)};
 
 void Run(const char* program, const char* word, const std::string& preload) {
   std::string variable = "LD_PRELOAD=" + preload;

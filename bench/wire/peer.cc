@@ -321,6 +321,19 @@ double Subject::rss_mb() const {
   return NumberIn(fmt::format("/proc/{}/status", process_.pid()), "VmRSS:") / 1024;
 }
 
+// smaps has a line with the path of each mapping, and below it a line "Rss: N kB".
+double Subject::driver_mb() const {
+  std::ifstream smaps(fmt::format("/proc/{}/smaps", process_.pid()));
+  double kib = 0;
+  bool of_driver = false;
+  for (std::string line; std::getline(smaps, line);) {
+    const bool is_mapping = line.find('-') < line.find(' ');
+    if (is_mapping) of_driver = line.find(directory_) != std::string::npos;
+    if (of_driver && line.starts_with("Rss:")) kib += std::strtod(line.c_str() + 4, nullptr);
+  }
+  return kib / 1024;
+}
+
 int Subject::fds() const {
   auto names = os::ListDirectory("/proc/" + std::to_string(process_.pid()) + "/fd");
   return names ? static_cast<int>(names->size()) : 0;

@@ -129,6 +129,7 @@ class Subject {
   const std::string& directory() const { return directory_; }
 
   double rss_mb() const;
+  double driver_mb() const;  // of rss_mb, the files of a simulated driver: its node is below ours
   int fds() const;
   double cpu_ms() const;      // used so far by all its threads
   double own_cpu_ms() const;  // without the threads of gRPC

@@ -190,6 +190,9 @@ bool Reserve(int device, uint64_t bytes, Kind kind) {
 
 bool Refuse(int device, uint64_t bytes) {
   const Process* const process = TheProcess();
+  if (Region* const region = TheRegion(); region != nullptr) {
+    __atomic_fetch_add(&region->accounting.slots[process->slot].refused, 1, __ATOMIC_RELAXED);
+  }
   return process != nullptr && Deny(*process, device, bytes);
 }
 

@@ -227,26 +227,26 @@ const char* Meaning(Trouble trouble) {
     case Trouble::kNoPath:
       return "nothing names a region; set CUDA_DEVICE_MEMORY_SHARED_CACHE";
     case Trouble::kNoLimits:
-      return "there is no region, and neither a limits file nor variables to make one with";
+      return "there is no region, and no limits file or variables to make one";
     case Trouble::kSecure:
       return "a program with another user's rights opens no region";
     case Trouble::kUnreachable:
-      return "the region neither opens nor can be made; see its directory";
+      return "the region can be neither opened nor made; see its directory";
     case Trouble::kReadOnly:
-      return "the region may only be read; make it writable";
+      return "the region is read-only; make it writable";
     case Trouble::kForeign:
-      return "the region is something else; remove that file";
+      return "the file is not a region; remove it";
     case Trouble::kTruncated:
-      return "the region was cut off; remove that file";
+      return "the region is truncated; remove that file";
     case Trouble::kOlder:
-      return "the region is HAMi-core's; remove that file";
+      return "the region is from HAMi-core; remove that file";
     case Trouble::kOtherVersion:
-      return "the region is of another version; recreate the pod";
+      return "the region has another version; recreate the pod";
     case Trouble::kFull:
-      return "1024 processes use the region, and no further one can";
+      return "1024 processes use the region, the limit; end one of them";
     case Trouble::kNoRoom:
-      return "the process may open no file, or write none or map nothing of 3.2 MB; raise its "
-             "limits and start it again";
+      return "the process may not open, write or map a file of 3.2 MB; raise its limits and start "
+             "it again";
     case Trouble::kFullDisk:
       return "the region's file system is full; make room on the node and start the program again";
   }

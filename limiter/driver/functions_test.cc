@@ -29,7 +29,7 @@ const Entry kEntries[] = {
 #include "limiter/driver/functions.def"
 };
 
-// cuMemAlloc of cuMemAlloc_v2.
+// The symbol of a function's exported name: cuMemAlloc for cuMemAlloc_v2.
 std::string Symbol(std::string name) {
   for (const char* end : {"_ptsz", "_ptds"}) {
     if (name.ends_with(end)) name.resize(name.size() - 5);
@@ -38,7 +38,7 @@ std::string Symbol(std::string name) {
   return name;
 }
 
-// The first word of each line of a list of functions, and the number after it, if there is one.
+// The first word of each line of a list of functions, with the number after it, or 0.
 std::map<std::string, int> Listed(const char* path) {
   std::ifstream file(path);
   EXPECT_TRUE(file) << path << ": tests run in the root of the tree";

@@ -53,7 +53,7 @@ bool ReadCores(Lookup variable, int device, uint32_t* cores, Limits* limits) {
   if (value == nullptr || *value == '\0') return false;
   uint64_t percent = 0;
   if (!ParseDecimal(Text(value), UINT32_MAX, &percent)) {
-    Warn(limits, name, "a percentage is meant, not", value);
+    Warn(limits, name, "takes a percentage, not", value);
     return false;
   }
   *cores = percent >= 100 ? 0 : static_cast<uint32_t>(percent);
@@ -94,8 +94,7 @@ void ReadPolicies(Lookup variable, Environment* environment) {
       limits.core_policy = CorePolicy::kDisable;
     } else if (!(text == "default" || text == "DEFAULT")) {
       environment->has_policy = false;
-      Warn(&limits, "GPU_CORE_UTILIZATION_POLICY", "default, force or disable is meant, not",
-           value);
+      Warn(&limits, "GPU_CORE_UTILIZATION_POLICY", "takes default, force or disable, not", value);
     }
   }
   value = variable("CUDA_TASK_PRIORITY");
@@ -105,7 +104,7 @@ void ReadPolicies(Lookup variable, Environment* environment) {
     if (environment->has_priority) {
       limits.priority = static_cast<int32_t>(number);
     } else {
-      Warn(&limits, "CUDA_TASK_PRIORITY", "a number from 0 is meant, not", value);
+      Warn(&limits, "CUDA_TASK_PRIORITY", "takes a number from 0, not", value);
     }
   }
   value = variable("CUDA_OVERSUBSCRIBE");
@@ -120,7 +119,7 @@ void ReadPlaces(Lookup variable, Environment* environment) {
     if (environment->has_region) {
       Copy(Text(value), limits.region, sizeof(limits.region));
     } else {
-      Warn(&limits, "CUDA_DEVICE_MEMORY_SHARED_CACHE", "an absolute path is meant, not", value);
+      Warn(&limits, "CUDA_DEVICE_MEMORY_SHARED_CACHE", "takes an absolute path, not", value);
     }
   }
   value = variable("LIBCUDA_LOG_LEVEL");
@@ -130,7 +129,7 @@ void ReadPlaces(Lookup variable, Environment* environment) {
   if (environment->has_log_level) {
     limits.log_level = static_cast<int32_t>(number);
   } else {
-    Warn(&limits, "LIBCUDA_LOG_LEVEL", "a number from 0 to 4 is meant, not", value);
+    Warn(&limits, "LIBCUDA_LOG_LEVEL", "takes a number from 0 to 4, not", value);
   }
 }
 

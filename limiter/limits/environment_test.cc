@@ -81,13 +81,13 @@ TEST(EnvironmentTest, WhatElseIsNotUnderstoodIsLeftOutAndNamed) {
   const Environment environment = Parse({{"CUDA_DEVICE_SM_LIMIT", "1k"}});
   EXPECT_FALSE(environment.has_limits);
   EXPECT_FALSE(environment.limits.broken);
-  EXPECT_STREQ(environment.limits.warning, "CUDA_DEVICE_SM_LIMIT: a percentage is meant, not '1k'");
+  EXPECT_STREQ(environment.limits.warning, "CUDA_DEVICE_SM_LIMIT: takes a percentage, not '1k'");
   EXPECT_STREQ(Parse({{"GPU_CORE_UTILIZATION_POLICY", "FORCED"}}).limits.warning,
-               "GPU_CORE_UTILIZATION_POLICY: default, force or disable is meant, not 'FORCED'");
+               "GPU_CORE_UTILIZATION_POLICY: takes default, force or disable, not 'FORCED'");
   EXPECT_STREQ(Parse({{"CUDA_TASK_PRIORITY", "high"}}).limits.warning,
-               "CUDA_TASK_PRIORITY: a number from 0 is meant, not 'high'");
+               "CUDA_TASK_PRIORITY: takes a number from 0, not 'high'");
   EXPECT_STREQ(Parse({{"CUDA_DEVICE_MEMORY_SHARED_CACHE", "x.cache"}}).limits.warning,
-               "CUDA_DEVICE_MEMORY_SHARED_CACHE: an absolute path is meant, not 'x.cache'");
+               "CUDA_DEVICE_MEMORY_SHARED_CACHE: takes an absolute path, not 'x.cache'");
 }
 
 TEST(EnvironmentTest, WithoutVariablesNothingIsLimited) {

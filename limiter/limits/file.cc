@@ -22,7 +22,7 @@ class Reader {
   bool Read(Text text) {
     if (text.size > kLimitsSize) return Broken("the file is longer than 65536 bytes");
     if (text.size == 0 || text.data[text.size - 1] != '\n') {
-      return Broken("the last line has no end; the file was cut off");
+      return Broken("the last line has no end; the file is truncated");
     }
     while (text.size > 0) {
       ++line_;
@@ -86,13 +86,13 @@ class Reader {
       if (key.size == whole.size) return Broken("of a device, not KEY=VALUE:", whole);
       uint64_t number = 0;
       if (key == "memory") {
-        if (has_memory) return Broken("memory is said twice");
+        if (has_memory) return Broken("memory is set twice");
         if (!ParseDecimal(value, kMaxBytes, &device.bytes)) {
           return Broken("memory is a number of bytes below 32 TiB, not", value);
         }
         has_memory = true;
       } else if (key == "cores") {
-        if (has_cores) return Broken("cores are said twice");
+        if (has_cores) return Broken("cores are set twice");
         if (!ParseDecimal(value, 100, &number)) return Broken("cores are 0 to 100, not", value);
         device.cores = static_cast<uint32_t>(number);
         has_cores = true;
@@ -117,7 +117,7 @@ class Reader {
   bool Once(Key key) {
     const bool fresh = (seen_ & key) == 0;
     seen_ |= key;
-    return fresh || Broken("a key is said twice");
+    return fresh || Broken("a key is set twice");
   }
 
   bool ReadKey(Text key, Text value) {
@@ -163,7 +163,7 @@ class Reader {
     *chosen = value == yes;
     if (*chosen || value == no) return true;
     char what[48];
-    std::snprintf(what, sizeof(what), "%s or %s is meant, not", yes, no);
+    std::snprintf(what, sizeof(what), "takes %s or %s, not", yes, no);
     return Broken(what, value);
   }
 

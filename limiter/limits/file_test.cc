@@ -28,7 +28,7 @@ std::string ReasonOf(const std::string& text) {
 
 TEST(LimitsFileTest, AFileThatWasCutOffIsBroken) {
   EXPECT_EQ(ReasonOf(kFirst + "device GPU-aa memory=10"),
-            "line 0: the last line has no end; the file was cut off");
+            "line 0: the last line has no end; the file is truncated");
 }
 
 TEST(LimitsFileTest, AWholeFileIsReadAsItStands) {
@@ -70,7 +70,7 @@ TEST(LimitsFileTest, WhatIsNotSaidIsTheDefault) {
 
 TEST(LimitsFileTest, AnythingBrokenBreaksTheFileWithLineAndReason) {
   const std::string whole = kFirst + kDevice;
-  EXPECT_EQ(ReasonOf(""), "line 0: the last line has no end; the file was cut off");
+  EXPECT_EQ(ReasonOf(""), "line 0: the last line has no end; the file is truncated");
   EXPECT_EQ(ReasonOf("limits 1\n"),
             "line 1: the first line is not 'tessera-limits 1' but 'limits 1'");
   EXPECT_EQ(ReasonOf("tessera-limits 2\n"), "line 1: only version 1 is known, not '2'");
@@ -80,11 +80,11 @@ TEST(LimitsFileTest, AnythingBrokenBreaksTheFileWithLineAndReason) {
   EXPECT_EQ(ReasonOf(whole + "policy=Force\n"),
             "line 3: policy is default, force or disable, not 'Force'");
   EXPECT_EQ(ReasonOf(whole + "priority=2\n"), "line 3: priority is 0 or 1, not '2'");
-  EXPECT_EQ(ReasonOf(whole + "priority=1\npriority=1\n"), "line 4: a key is said twice");
-  EXPECT_EQ(ReasonOf(whole + "oversubscribe=1\n"), "line 3: yes or no is meant, not '1'");
-  EXPECT_EQ(ReasonOf(whole + "core-policy=\n"), "line 3: free or fixed is meant, not");
+  EXPECT_EQ(ReasonOf(whole + "priority=1\npriority=1\n"), "line 4: a key is set twice");
+  EXPECT_EQ(ReasonOf(whole + "oversubscribe=1\n"), "line 3: takes yes or no, not '1'");
+  EXPECT_EQ(ReasonOf(whole + "core-policy=\n"), "line 3: takes free or fixed, not");
   EXPECT_EQ(ReasonOf(whole + "memory-by=kernel\n"),
-            "line 3: driver or library is meant, not 'kernel'");
+            "line 3: takes driver or library, not 'kernel'");
   EXPECT_EQ(ReasonOf(whole + "region=tmp\n"),
             "line 3: region is an absolute path below 256 characters, not 'tmp'");
   EXPECT_EQ(ReasonOf(whole + kDevice), "line 3: a device is named twice: 'GPU-aa'");
@@ -98,8 +98,8 @@ TEST(LimitsFileTest, AnythingBrokenBreaksTheFileWithLineAndReason) {
             "line 2: memory is a number of bytes below 32 TiB, not '35184372088833'");
   EXPECT_EQ(ReasonOf(kFirst + "device GPU-aa memory=99999999999999999999999\n"),
             "line 2: memory is a number of bytes below 32 TiB, not '99999999999999999999999'");
-  EXPECT_EQ(ReasonOf(kFirst + "device GPU-aa memory=1 memory=1\n"), "line 2: memory is said twice");
-  EXPECT_EQ(ReasonOf(kFirst + "device GPU-aa cores=1 cores=1\n"), "line 2: cores are said twice");
+  EXPECT_EQ(ReasonOf(kFirst + "device GPU-aa memory=1 memory=1\n"), "line 2: memory is set twice");
+  EXPECT_EQ(ReasonOf(kFirst + "device GPU-aa cores=1 cores=1\n"), "line 2: cores are set twice");
   EXPECT_EQ(ReasonOf(kFirst + "device GPU-aa cores=101\n"),
             "line 2: cores are 0 to 100, not '101'");
   EXPECT_EQ(ReasonOf(kFirst + std::string("a\0b\n", 4)),

@@ -31,7 +31,7 @@ void Break(const char* where, const char* what, Limits* limits) {
 // The file does not open. False: there is none.
 bool FindNone(const char* path, int error, const Mounts& mounts, Limits* limits) {
   if (error != ENOENT && error != ENOTDIR) {
-    Break(path, "the limits file is there but does not open; see its mode and its mount", limits);
+    Break(path, "the limits file exists but cannot be opened; see its mode and its mount", limits);
     return true;
   }
   if (mounts.Of(-1, path) != MountOrigin::kOther) return false;
@@ -52,15 +52,15 @@ bool ReadFile(const char* path, bool built_closed, const Mounts& mounts, Limits*
   if (memory == MAP_FAILED) {
     Break(path, "no memory to read the limits file", limits);
   } else if (giver == MountOrigin::kOther) {
-    Break(path, "the limits file is not the node's, but of the pod or its image", limits);
+    Break(path, "the limits file is from the pod or its image, not from the node", limits);
     munmap(memory, size);
   } else if (built_closed && !IsOnReadOnlyMount(file)) {
-    Break(path, "the limits file counts on a read-only mount alone", limits);
+    Break(path, "the limits file counts only on a read-only mount", limits);
     munmap(memory, size);
   } else {
     const ssize_t got = ReadAll(file, static_cast<char*>(memory), size);
     if (got < 0) {
-      Break(path, "the limits file does not read", limits);
+      Break(path, "the limits file cannot be read", limits);
     } else {
       ParseLimitsFile(Text(static_cast<char*>(memory), static_cast<size_t>(got)), limits);
     }

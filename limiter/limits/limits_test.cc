@@ -178,8 +178,8 @@ TEST_F(LimitsTest, OfSeveralRegionsBesideTheLibraryNoneIsTakenWhichIsSaid) {
   const Limits limits = Find();
   EXPECT_EQ(limits.source, Source::kNone);
   EXPECT_EQ(limits.count, 0);
-  EXPECT_EQ(limits.warning, (directory_ / "hook/").string() +
-                                ": several regions (*.cache), of which none is taken");
+  EXPECT_EQ(limits.warning,
+            (directory_ / "hook/").string() + ": several regions (*.cache); none is used");
 }
 
 TEST_F(LimitsTest, ManyOtherFilesBesideTheLibraryHideNoRegion) {
@@ -228,7 +228,7 @@ TEST_F(LimitsTest, ALibraryThatWasBuiltClosedTakesNoLimitsFileThatTheContainerCa
               .closed = true},
              &environment, &limits);
   EXPECT_TRUE(limits.broken);
-  EXPECT_EQ(limits.reason, file + ": the limits file counts on a read-only mount alone");
+  EXPECT_EQ(limits.reason, file + ": the limits file counts only on a read-only mount");
 }
 
 TEST_F(LimitsTest, LimitsOrNotTheFileSaysWhatItMeansToHaveNone) {

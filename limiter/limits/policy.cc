@@ -32,7 +32,7 @@ void ReadPolicy(const char* path, bool built, const Mounts& mounts, Limits* limi
   if (file < 0) {
     const bool is_none = errno == ENOENT || errno == ENOTDIR;
     if (is_none && mounts.Of(-1, path) != MountOrigin::kOther) return;
-    return Close(path, "it is there but does not open, which counts as closed", {}, limits);
+    return Close(path, "it exists but cannot be opened, which counts as closed", {}, limits);
   }
   char buffer[32];
   const ssize_t got = read(file, buffer, sizeof(buffer));
@@ -40,8 +40,8 @@ void ReadPolicy(const char* path, bool built, const Mounts& mounts, Limits* limi
   const MountOrigin giver = mounts.Of(file, path);
   close(file);
   if (giver == MountOrigin::kOther) {
-    return Close(path, "it is not the node's, but of the pod or its image; it is closed", {},
-                 limits);
+    return Close(path, "it is from the pod or its image, not from the node; it counts as closed",
+                 {}, limits);
   }
   const Text all(buffer, got > 0 ? static_cast<size_t>(got) : 0);
   const size_t end = all.Find('\n');
@@ -51,9 +51,9 @@ void ReadPolicy(const char* path, bool built, const Mounts& mounts, Limits* limi
   if (is_one && word == "closed") {
     limits->closed = true;
   } else if (!is_one || !(word == "open")) {
-    Close(path, "open or closed is meant, and closed it is, not", word, limits);
+    Close(path, "counts as closed, because it is neither open nor closed:", word, limits);
   } else if (built && !is_fixed) {
-    Close(path, "open counts on a read-only mount alone; it is closed", {}, limits);
+    Close(path, "open counts only on a read-only mount; it counts as closed", {}, limits);
   } else {
     limits->closed = false;
   }

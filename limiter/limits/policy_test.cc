@@ -62,7 +62,7 @@ TEST_F(PolicyTest, OrThatItIsAsTheLibraryWasBuilt) {
 }
 
 TEST_F(PolicyTest, WhateverElseItSaysIsClosedAndSaid) {
-  const std::string meant = "closed, open or closed is meant, and closed it is, not";
+  const std::string meant = "closed, counts as closed, because it is neither open nor closed:";
   EXPECT_EQ(PolicyBy(""), meant);
   EXPECT_EQ(PolicyBy("Open\n"), meant + " 'Open'");
   EXPECT_EQ(PolicyBy("open\nclosed\n"), meant + " 'open'");
@@ -72,26 +72,26 @@ TEST_F(PolicyTest, WhateverElseItSaysIsClosedAndSaid) {
 
 TEST_F(PolicyTest, WhatDoesNotOpenOrReadIsClosedAndSaid) {
   std::filesystem::create_symlink("/dev/null", Path());
-  EXPECT_EQ(Policy(false), "closed, it is there but does not open, which counts as closed");
+  EXPECT_EQ(Policy(false), "closed, it exists but cannot be opened, which counts as closed");
   std::filesystem::remove(Path());
   std::filesystem::create_directory(Path());
-  EXPECT_EQ(Policy(false), "closed, open or closed is meant, and closed it is, not");
+  EXPECT_EQ(Policy(false), "closed, counts as closed, because it is neither open nor closed:");
 }
 
 // Otherwise the container could open a library that was built closed.
 TEST_F(PolicyTest, OpenCountsOverAClosedLibraryOnlyWhereNobodyCanHaveWrittenIt) {
   EXPECT_EQ(PolicyBy("open\n", true),
-            "closed, open counts on a read-only mount alone; it is closed");
+            "closed, open counts only on a read-only mount; it counts as closed");
 }
 
 TEST_F(PolicyTest, ThatMemoryIsDeniedAnywayStaysTheReason) {
   std::ofstream(Path()) << "perhaps";
   Limits limits;
   limits.broken = true;
-  std::snprintf(limits.reason, sizeof limits.reason, "line 3: memory is said twice");
+  std::snprintf(limits.reason, sizeof limits.reason, "line 3: memory is set twice");
   ReadPolicy(Path().c_str(), false, NoAgent(), &limits);
   EXPECT_TRUE(limits.closed);
-  EXPECT_STREQ(limits.reason, "line 3: memory is said twice");
+  EXPECT_STREQ(limits.reason, "line 3: memory is set twice");
 }
 
 }  // namespace

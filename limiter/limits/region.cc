@@ -82,7 +82,7 @@ bool FindRegion(const char* directory, Limits* limits) {
   close(file);
   if (count > 1 && limits->warning[0] == '\0') {
     Explain(limits->warning, sizeof(limits->warning), directory,
-            "several regions (*.cache), of which none is taken", {});
+            "several regions (*.cache); none is used", {});
   }
   if (count != 1 || path.size + std::strlen(name) >= sizeof(limits->region)) return false;
   Copy(path, limits->region, sizeof(limits->region));

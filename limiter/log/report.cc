@@ -74,7 +74,7 @@ void ReportFound(const Limits& limits) {
       break;
     case Source::kNone:
       return LogLine(limits.log_level, Level::kWarning,
-                     "no limits: neither %s nor variables nor a region say any", kLimitsPath);
+                     "no limits: neither %s nor variables nor a region set any", kLimitsPath);
   }
   const char* const more = limits.oversubscribe      ? ", oversubscribed"
                            : limits.memory_by_driver ? ", memory by the driver"
@@ -92,8 +92,8 @@ void ReportTrouble(const Limits& limits, Trouble trouble) {
     LogLine(limits.log_level, Level::kError, "error: memory is denied: %s%s%s", path, colon,
             Meaning(trouble));
   } else if (is_limited) {
-    LogLine(limits.log_level, Level::kWarning,
-            "warning: %s%s%s; limits hold for this process alone", path, colon, Meaning(trouble));
+    LogLine(limits.log_level, Level::kWarning, "warning: %s%s%s; limits hold for this process only",
+            path, colon, Meaning(trouble));
   } else if (trouble != Trouble::kNoLimits) {
     LogLine(limits.log_level, Level::kWarning, "warning: %s%s%s", path, colon, Meaning(trouble));
   }
@@ -123,9 +123,9 @@ void ReportDenial(const Limits& limits, const char* uuid, uint64_t bytes, uint64
   if (limit <= 1) {
     return LogLine(limits.log_level, Level::kDenial, "denied: %llu bytes of %s", wanted, name);
   }
-  LogLine(limits.log_level, Level::kDenial,
-          "denied: %llu bytes of %s, of which %llu of %llu are held", wanted, name,
-          static_cast<unsigned long long>(used), static_cast<unsigned long long>(limit));
+  LogLine(limits.log_level, Level::kDenial, "denied: %llu bytes of %s; %llu of %llu are held",
+          wanted, name, static_cast<unsigned long long>(used),
+          static_cast<unsigned long long>(limit));
 }
 
 void ReportManaged(const Limits& limits, const char* uuid, uint64_t bytes, uint64_t used,

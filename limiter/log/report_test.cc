@@ -55,7 +55,7 @@ TEST(ReportTest, ThatThereAreNoLimitsIsSaid) {
   Limits limits;
   limits.log_level = 2;
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kNoLimits, -1); }),
-            "no limits: neither /run/tessera/vgpu/limits nor variables nor a region say any\n");
+            "no limits: neither /run/tessera/vgpu/limits nor variables nor a region set any\n");
 }
 
 TEST(ReportTest, LimitsOfTheRegionAreNamedByIt) {
@@ -69,9 +69,9 @@ TEST(ReportTest, LimitsOfTheRegionAreNamedByIt) {
 TEST(ReportTest, WhichLineOfTheFileIsBrokenIsSaid) {
   Limits limits = Found(1);
   limits.broken = true;
-  std::snprintf(limits.reason, sizeof limits.reason, "line 3: memory is said twice");
+  std::snprintf(limits.reason, sizeof limits.reason, "line 3: memory is set twice");
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kNoLimits, -1); }),
-            "error: memory is denied: /run/tessera/vgpu/limits: line 3: memory is said twice\n");
+            "error: memory is denied: /run/tessera/vgpu/limits: line 3: memory is set twice\n");
 }
 
 TEST(ReportTest, WhichVariableIsBrokenOrWasLeftOutIsSaid) {
@@ -88,16 +88,14 @@ TEST(ReportTest, WhichVariableIsBrokenOrWasLeftOutIsSaid) {
 TEST(ReportTest, WhyTheAccountingAreNotSharedIsSaid) {
   Limits limits = Found(1);
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kForeign, -1); }),
-            "error: memory is denied: /vgpu/a.cache: the region is something else; remove that "
-            "file\n");
+            "error: memory is denied: /vgpu/a.cache: the file is not a region; remove it\n");
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kReadOnly, -1); }), "");
   limits.log_level = 2;
   limits.count = 0;
-  EXPECT_EQ(
-      Said([&] { ReportLimits(limits, Trouble::kReadOnly, -1); }),
-      "limits of /run/tessera/vgpu/limits: policy default, priority 1\n"
-      "warning: /vgpu/a.cache: the region may only be read; make it writable; limits hold for "
-      "this process alone\n");
+  EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kReadOnly, -1); }),
+            "limits of /run/tessera/vgpu/limits: policy default, priority 1\n"
+            "warning: /vgpu/a.cache: the region is read-only; make it writable; limits hold for "
+            "this process only\n");
 }
 
 TEST(ReportTest, WhereThePolicyIsClosedWhoeverIsAloneIsToldThatMemoryIsDenied) {
@@ -105,20 +103,19 @@ TEST(ReportTest, WhereThePolicyIsClosedWhoeverIsAloneIsToldThatMemoryIsDenied) {
   limits.closed = true;
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kNone, 0); }), "");
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kReadOnly, -1); }),
-            "error: memory is denied: /vgpu/a.cache: the region may only be read; make it "
-            "writable\n");
+            "error: memory is denied: /vgpu/a.cache: the region is read-only; make it writable\n");
   limits.source = Source::kNone;
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kNoLimits, -1); }),
-            "error: memory is denied: /vgpu/a.cache: there is no region, and neither a limits file "
-            "nor variables to make one with\n");
+            "error: memory is denied: /vgpu/a.cache: there is no region, and no limits file or "
+            "variables to make one\n");
 }
 
 TEST(ReportTest, WhyARegionSaysNoLimitsIsSaid) {
   Limits limits = Found(2);
   limits.source = Source::kNone;
   EXPECT_EQ(Said([&] { ReportLimits(limits, Trouble::kTruncated, -1); }),
-            "no limits: neither /run/tessera/vgpu/limits nor variables nor a region say any\n"
-            "warning: /vgpu/a.cache: the region was cut off; remove that file\n");
+            "no limits: neither /run/tessera/vgpu/limits nor variables nor a region set any\n"
+            "warning: /vgpu/a.cache: the region is truncated; remove that file\n");
 }
 
 TEST(ReportTest, WhatIsWrongWithThePolicyIsSaid) {
@@ -132,7 +129,7 @@ TEST(ReportTest, WhatIsWrongWithThePolicyIsSaid) {
 TEST(ReportTest, ADenialSaysHowMuchIsHeld) {
   EXPECT_EQ(Said([] { ReportDenial(Found(2), "GPU-aa", 512, 1000, 1024); }), "");
   EXPECT_EQ(Said([] { ReportDenial(Found(3), "GPU-aa", 512, 1000, 1024); }),
-            "denied: 512 bytes of GPU-aa, of which 1000 of 1024 are held\n");
+            "denied: 512 bytes of GPU-aa; 1000 of 1024 are held\n");
   EXPECT_EQ(Said([] { ReportDenial(Found(3), "", 512, 0, 0); }),
             "denied: 512 bytes of the device\n");
 }

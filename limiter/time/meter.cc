@@ -134,6 +134,14 @@ void Use(Meter* meter, int place, int64_t ns, uint64_t now) {
   meter->devices[place].usage.Add(ns, now, &meter->region->hami.slots[slot].utilization[place]);
 }
 
+// Counts the wait of a launch for the monitor's counters.
+void CountWait(Meter* meter, uint64_t began, uint64_t ended) {
+  const int slot = OwnSlot();
+  if (slot < 0) return;
+  __atomic_fetch_add(&meter->region->accounting.slots[slot].waited, ended - began,
+                     __ATOMIC_RELAXED);
+}
+
 // This process's flight in the region.
 InFlight* InFlightOf(const Meter& meter, int place) {
   const int slot = OwnSlot();
@@ -258,6 +266,7 @@ int64_t Await(Meter* meter, int place, const Cost& cost, bool* has_waited) {
       device.in_flight.AddTaken(taken + untold, InFlightOf(*meter, place));
       CountProcesses(meter, now);
       Use(meter, place, taken + untold, now);
+      if (*has_waited) CountWait(meter, began, now);
       return taken;
     }
     *has_waited = true;
@@ -289,8 +298,11 @@ inline uint32_t LimitedNow(Meter* meter, SinceLast* when) {
   *when = MarkKernelTime(hami, &meter->said);
   if (*when == SinceLast::kAnotherSecond) [[unlikely]]
     FindLimited(meter);
-  if (!MarkRecentKernel(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]]
+  if (!MarkRecentKernel(meter->region) && meter->policy != CorePolicy::kDisable) [[unlikely]] {
+    const uint64_t began = Now();
     AwaitMonitor(meter->region);
+    CountWait(meter, began, Now());
+  }
   if (*when == SinceLast::kAnotherSecond) [[unlikely]]
     LookForMonitor(meter->region);
   const uint32_t limited = meter->limited.load(std::memory_order_relaxed);

@@ -36,7 +36,7 @@ class MonitorTest : public testing::Test {
     return (now_ - began) / kSecond;
   }
 
-  // As the first launch of a second finds it, after so many ns.
+  // The first launch of a second comes after so many ns; returns the switch that it then finds.
   int32_t SwitchAfter(uint64_t ns) {
     now_ += ns;
     EXPECT_TRUE(MarkRecentKernel(region_.get(), kOwnClock));

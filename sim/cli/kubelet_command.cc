@@ -51,8 +51,7 @@ class Control {
     if (!response) {
       return Fail(
           Reason::kUnavailable,
-          "no embedded kubelet answers in {}, where 'tessera-sim kubelet --dir {}' starts one: "
-          "{}",
+          "no embedded kubelet answers in {}; start one with 'tessera-sim kubelet --dir {}': {}",
           dir_, dir_, response.error().message);
     }
     if (response->status >= 400) return Fail(http::FailureIn(*response));

@@ -51,11 +51,10 @@ TEST(KubeletTree, OrderWithNobodyThereFails) {
   SetProgramName("tessera-sim");
   testing::internal::CaptureStderr();
   EXPECT_EQ(parsed.command->run(parsed.arguments), kFailed);
-  EXPECT_EQ(
-      testing::internal::GetCapturedStderr(),
-      "tessera-sim: no embedded kubelet answers in /nowhere, where 'tessera-sim kubelet --dir "
-      "/nowhere' starts one: cannot connect to /nowhere/control.sock: No such file or "
-      "directory [unavailable]: try again; if it repeats, see whether the other side runs\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "tessera-sim: no embedded kubelet answers in /nowhere; start one with 'tessera-sim "
+            "kubelet --dir /nowhere': cannot connect to /nowhere/control.sock: No such file or "
+            "directory [unavailable]: try again; if it repeats, see whether the other side runs\n");
 }
 
 }  // namespace

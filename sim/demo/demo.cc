@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -45,8 +46,12 @@ std::string AgentBeside(const std::string& program) {
 // The default scenario.
 std::string FittingScenario(const Hardware* hardware) {
   if (hardware == nullptr) return "default";
+  const std::set<std::string>& kinds = hardware->kinds();
+  if (kinds.contains("ascend")) return "ascend";
+  if (kinds.contains("rdma")) return "gpus-and-nics";
+  if (kinds.contains("amd")) return hardware->has_parts() ? "amd-partitions" : "amd";
   if (hardware->is_wsl()) return "nvidia-wsl";
-  return hardware->has_mig() ? "nvidia-mig" : "nvidia";
+  return hardware->has_parts() ? "nvidia-mig" : "nvidia";
 }
 
 // A built-in scenario, else a file.
@@ -69,12 +74,51 @@ Picture FirstPicture(const Scenario& scenario, const DemoOptions& options) {
   return picture;
 }
 
-// Whether any configuration has a resource of NVIDIA GPUs.
-bool PlaysNvidia(const Scenario& scenario) {
-  return scenario.config.nvidia || std::ranges::any_of(scenario.steps, [](const Step& step) {
-           const auto* reconfigure = std::get_if<Reconfigure>(&step.action);
-           return reconfigure != nullptr && reconfigure->config.nvidia;
-         });
+// A kind of hardware, which a scenario needs if it has a resource of it.
+struct Simulated {
+  std::string_view kind;
+  std::string_view name;
+  std::string_view scenario;
+  std::string_view description;
+};
+// Cards come first: their scenario has GPUs as well, and names a description of both.
+constexpr Simulated kSimulated[] = {
+    {"rdma", "RDMA network cards", "gpus-and-nics", "demo/hardware/8gpus8nics.yaml"},
+    {"nvidia", "NVIDIA GPUs", "nvidia", "demo/hardware/8xa100.yaml"},
+    {"amd", "AMD GPUs", "amd", "demo/hardware/8xmi300x.yaml"},
+    {"ascend", "Ascend NPUs", "ascend", "demo/hardware/8xascend910b.yaml"},
+};
+
+// The kinds of resources of all configurations.
+std::set<std::string> KindsOf(const Scenario& scenario) {
+  std::set<std::string> kinds = scenario.config.kinds;
+  for (const Step& step : scenario.steps) {
+    if (const auto* reconfigure = std::get_if<Reconfigure>(&step.action)) {
+      kinds.insert(reconfigure->config.kinds.begin(), reconfigure->config.kinds.end());
+    }
+  }
+  return kinds;
+}
+
+// Why the scenario cannot be played on the hardware; empty: it can.
+std::string WhyUnfit(const std::string& name, const Scenario& scenario, const Hardware* hardware) {
+  const std::set<std::string> played = KindsOf(scenario);
+  const std::set<std::string> there =
+      hardware == nullptr ? std::set<std::string>() : hardware->kinds();
+  for (const Simulated& one : kSimulated) {
+    const std::string kind(one.kind);
+    if (!played.contains(kind) || there.contains(kind)) continue;
+    return fmt::format("{} plays {}: say which with --hardware, such as --hardware {}", name,
+                       one.name, one.description);
+  }
+  for (const Simulated& one : kSimulated) {
+    const std::string kind(one.kind);
+    if (played.contains(kind) || !there.contains(kind)) continue;
+    return fmt::format(
+        "{} has no resource of {} for the hardware: leave --hardware out, or take --scenario {}",
+        name, one.name, one.scenario);
+  }
+  return "";
 }
 
 // Reads the scenario; null: a problem was printed.
@@ -89,16 +133,8 @@ std::optional<Scenario> ReadFor(const std::string& name, const Hardware* hardwar
     return std::nullopt;
   }
   // The machine's own GPUs are never used.
-  const bool nvidia = PlaysNvidia(read.scenario);
-  if (nvidia && hardware == nullptr) {
-    Complain(name + " plays NVIDIA GPUs: say which with --hardware, such as " +
-             "--hardware demo/hardware/8xa100.yaml");
-    return std::nullopt;
-  }
-  if (!nvidia && hardware != nullptr) {
-    Complain(name +
-             " has no resource of NVIDIA GPUs for the hardware: leave --hardware out, or "
-             "take --scenario nvidia");
+  if (const std::string why = WhyUnfit(name, read.scenario, hardware); !why.empty()) {
+    Complain(why);
     return std::nullopt;
   }
   return read.scenario;
@@ -142,9 +178,9 @@ int RunDemo(const DemoOptions& options) {
   }
   std::unique_ptr<Hardware> hardware;
   if (!options.hardware.empty()) {
-    const std::string library =
-        options.nvml.empty() ? Hardware::LibraryBeside(os::OwnPath()) : options.nvml;
-    Result<std::unique_ptr<Hardware>> opened = Hardware::Open(library, options.hardware);
+    HardwareLibraries libraries = Hardware::LibrariesBeside(os::OwnPath());
+    if (!options.nvml.empty()) libraries.nvml = options.nvml;
+    Result<std::unique_ptr<Hardware>> opened = Hardware::Open(libraries, options.hardware);
     if (!opened) {
       Complain(opened.error().message);
       return kUsage;

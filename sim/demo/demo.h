@@ -11,8 +11,8 @@ namespace tessera::demo {
 
 struct DemoOptions {
   std::string scenario{};  // a built-in name, or a file; empty: the one that fits
-  std::string hardware{};  // a description of NVIDIA GPUs; empty: none
-  std::string nvml{};      // their fake NVML; empty: the one next to the program
+  std::string hardware{};  // a description of hardware; empty: none
+  std::string nvml{};      // the fake NVML for NVIDIA's; empty: the one next to the program
   bool json = false;       // one JSON object a line
   bool plain = false;      // plain lines, also on a terminal
   double speed = 1;        // divides the times of the scenario; above 0

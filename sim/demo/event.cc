@@ -48,9 +48,9 @@ std::vector<std::string> Named(const std::vector<std::string>& ids, const Hardwa
   std::vector<std::pair<std::string, std::string>> shares;  // device, rest of the share
   for (const std::string& id : ids) {
     const std::string device = DeviceOfShare(id);
-    const HardwareDevice* known = names.Find(device);
-    shares.push_back(known == nullptr ? std::pair(id, std::string())
-                                      : std::pair(known->index, id.substr(device.size())));
+    const std::string name = names.Of(device);
+    shares.push_back(name == device ? std::pair(id, std::string())
+                                    : std::pair(name, id.substr(device.size())));
   }
   std::ranges::stable_sort(shares, NaturalLess(), [](const auto& share) { return share.first; });
   std::vector<std::string> named;
@@ -111,24 +111,25 @@ json::Array GrantsJson(const kubelet::Admission& admission, const HardwareNames&
   return grants;
 }
 
-bool IsMig(const HardwareDevice& device) {
+// Part of another device.
+bool IsPart(const HardwareDevice& device) {
   return device.index.find(':') != std::string::npos;
+}
+
+std::string PartWord(const HardwareDevice& device) {
+  if (device.id.starts_with("MIG-")) return "MIG device";
+  return device.name == "virtual function" ? device.name : "partition";
 }
 
 // "8 x NVIDIA A100-SXM4-80GB".
 std::string HardwareText(const std::vector<HardwareDevice>& devices) {
-  std::map<std::string, size_t> models;
-  size_t mig = 0;
+  std::map<std::string, size_t> models, words;
   for (const HardwareDevice& device : devices) {
-    if (IsMig(device)) {
-      ++mig;
-    } else {
-      ++models[device.name];
-    }
+    ++(IsPart(device) ? words[PartWord(device)] : models[device.name]);
   }
   std::vector<std::string> parts;
   for (const auto& [model, count] : models) parts.push_back(fmt::format("{} x {}", count, model));
-  if (mig > 0) parts.push_back(Count(mig, "MIG device"));
+  for (const auto& [word, count] : words) parts.push_back(Count(count, word));
   return "hardware: " + Join(parts, ", ");
 }
 
@@ -138,7 +139,7 @@ std::string DivisionText(const std::vector<HardwareDevice>& devices) {
   for (const HardwareDevice& device : devices) {
     const size_t colon = device.index.find(':');
     std::vector<std::string>& of = profiles[device.index.substr(0, colon)];
-    if (IsMig(device) && !device.index.ends_with(":-")) of.push_back(device.name);
+    if (IsPart(device) && !device.index.ends_with(":-")) of.push_back(device.name);
   }
   std::vector<std::string> parts;
   for (const auto& [gpu, of] : profiles) {
@@ -241,7 +242,7 @@ void Narrator::Narrate(const PodEnded& ended) {
 void Narrator::Narrate(const ContainerRestarted& restarted) {
   std::string text = fmt::format("pod {}: {} ", restarted.pod, restarted.container);
   text +=
-      restarted.error ? "did not start: " + restarted.error->message : "restarted with what it had";
+      restarted.error ? "did not start: " + restarted.error->message : "restarted with its devices";
   Event& event = Add(restarted.error ? Tone::kBad : Tone::kPlain, "container-restarted", text);
   event.details["pod"] = restarted.pod;
   event.details["container"] = restarted.container;
@@ -265,7 +266,7 @@ void Narrator::Narrate(const HardwareMade& made) {
   const std::string_view text = Trim(made.change->yaml);
   const bool mig = made.change->what == ChangeHardware::What::kMig;
   std::string told = mig            ? DivisionText(made.devices)
-                     : text.empty() ? "hardware: nothing is wrong any more"
+                     : text.empty() ? "hardware: all faults are cleared"
                                     : fmt::format("hardware: {}", text);
   const Tone tone = text.empty() ? Tone::kGood : Tone::kWarning;
   Event& event = Add(tone, mig ? "mig" : "hardware", std::move(told));
@@ -275,7 +276,7 @@ void Narrator::Narrate(const HardwareMade& made) {
 void Narrator::Narrate(const CordonMade& made) {
   const SetCordon& cordon = made.cordon;
   std::string text = fmt::format("device {} {} {}", cordon.resource, cordon.device,
-                                 cordon.out ? "taken out by hand" : "put back");
+                                 cordon.out ? "cordoned" : "uncordoned");
   if (cordon.out && !cordon.reason.empty()) text += ": " + cordon.reason;
   Event& event = Add(Tone::kWarning, cordon.out ? "cordon" : "uncordon", std::move(text));
   event.details["resource"] = cordon.resource;

@@ -60,6 +60,23 @@ TEST(Narrator, HardwareIsToldByModel) {
   Narrator narrator;
   EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{{}, kGpus}))),
             Texts({"00:00.000  hardware: 2 x big, 2 MIG devices"}));
+  const std::vector<HardwareDevice> divided = {{"0", "0000:05:00.0", "big"},
+                                               {"0:0", "0000:05:00.0-0", "cpx"}};
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{{}, divided}))),
+            Texts({"00:00.000  hardware: 1 x big, 1 partition"}));
+}
+
+TEST(Narrator, PairsAreNamedByTheirParts) {
+  Narrator narrator;
+  const std::vector<HardwareDevice> both = {{"2", "0000:33:00.0", "big"},
+                                            {"3", "0000:35:00.0", "card"},
+                                            {"3:0", "0000:35:00.1", "virtual function"}};
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{{}, both}))),
+            Texts({"00:00.000  hardware: 1 x big, 1 x card, 1 virtual function"}));
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(Admitted("a", {"0000:33:00.0_0000:35:00.0"})))),
+            Texts({"00:00.000  pod a runs with dummy.com/npu 2+3"}));
+  EXPECT_EQ(Lines(narrator.EventsOf(Saw(Admitted("b", {"0000:33:00.0_other"})))),
+            Texts({"00:00.000  pod b runs with dummy.com/npu 0000:33:00.0_other"}));
 }
 
 TEST(Narrator, WhatIsWrongWithTheHardwareIsToldInItsOwnWords) {
@@ -69,7 +86,7 @@ TEST(Narrator, WhatIsWrongWithTheHardwareIsToldInItsOwnWords) {
   EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{lost, {}}))),
             Texts({"00:00.000  hardware: gpus: {6: {lost: true}}"}));
   EXPECT_EQ(Lines(narrator.EventsOf(Saw(HardwareMade{ChangeHardware{What::kFaults, ""}, {}}))),
-            Texts({"00:00.000  hardware: nothing is wrong any more"}));
+            Texts({"00:00.000  hardware: all faults are cleared"}));
 }
 
 TEST(Narrator, ADivisionIsToldByProfiles) {

@@ -12,9 +12,35 @@
 namespace tessera::demo {
 namespace {
 
-constexpr char kAdvice[] =
+// How messages name a library, and where it comes from.
+struct Library {
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr Library kNvml = {
+    "the fake NVML",
     "build it with tools/build release fake_nvml and name it with --nvml, or run tools/demo, which "
-    "does both";
+    "does both"};
+constexpr Library kFiles = {
+    "the library of simulated nodes",
+    "build it with tools/build release fake_node, or run tools/demo, which does so"};
+constexpr char kNvidia[] = "nvidia";
+
+const Library& LibraryOf(const std::set<std::string>& kinds) {
+  return kinds.contains(kNvidia) ? kNvml : kFiles;
+}
+
+// The library reports all errors of the description.
+std::set<std::string> KindsIn(std::string_view description) {
+  std::set<std::string> kinds;
+  for (const std::string& line : Split(description, '\n')) {
+    for (const std::string key : kNodeKeys) {
+      if (line.starts_with(key + ":")) kinds.insert(key);
+    }
+  }
+  if (kinds.empty()) kinds.insert(kNvidia);
+  return kinds;
+}
 
 // "INDEX ID MEMORY NAME" a line.
 std::vector<HardwareDevice> ReadDevices(std::string_view answer) {
@@ -37,25 +63,29 @@ std::vector<HardwareDevice> ReadDevices(std::string_view answer) {
 
 }  // namespace
 
-Result<std::unique_ptr<Hardware>> Hardware::Open(const std::string& library,
+Result<std::unique_ptr<Hardware>> Hardware::Open(const HardwareLibraries& libraries,
                                                  const std::string& description) {
   Result<std::string> text = os::ReadFile(description);
   if (!text)
-    return Fail(text.error().reason, "--hardware: {}; demo/hardware has some that ship",
+    return Fail(text.error().reason, "--hardware: {}; demo/hardware has files to use",
                 text.error().message);
+  std::set<std::string> kinds = KindsIn(*text);
+  const Library& library = LibraryOf(kinds);
+  const std::string& named = kinds.contains(kNvidia) ? libraries.nvml : libraries.node;
   // A path with a slash makes the loader take this file without a search.
-  const std::string path = library.find('/') == std::string::npos ? "./" + library : library;
+  const std::string path = named.find('/') == std::string::npos ? "./" + named : named;
   if (!os::Exists(path)) {
-    return Fail(Reason::kNotFound, "there is no {}, the fake NVML that --hardware needs: {}", path,
-                kAdvice);
+    return Fail(Reason::kNotFound, "there is no {}, {} that --hardware needs: {}", path,
+                library.name, library.advice);
   }
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread
-    return Fail(Reason::kInvalid, "cannot load the fake NVML: {}; {}", why == nullptr ? path : why,
-                kAdvice);
+    return Fail(Reason::kInvalid, "cannot load {}: {}; {}", library.name,
+                why == nullptr ? path : why, library.advice);
   }
-  std::unique_ptr<Hardware> hardware(new Hardware(handle, path, description, *std::move(text)));
+  std::unique_ptr<Hardware> hardware(
+      new Hardware(std::move(kinds), handle, path, description, *std::move(text)));
   hardware->devices_ = TRY(hardware->Call(kMakeNode, hardware->text_, true));
   if (hardware->devices_.empty()) {
     return Fail(Reason::kInvalid,
@@ -65,16 +95,17 @@ Result<std::unique_ptr<Hardware>> Hardware::Open(const std::string& library,
   return hardware;
 }
 
-std::string Hardware::LibraryBeside(const std::string& program) {
-  const std::string path = kNvmlPath;
-  return program.substr(0, program.rfind('/')) + path.substr(path.rfind('/'));
+HardwareLibraries Hardware::LibrariesBeside(const std::string& program) {
+  const std::string directory = program.substr(0, program.rfind('/'));
+  const std::string nvml = kNvmlPath;
+  return {.nvml = directory + nvml.substr(nvml.rfind('/')), .node = directory + "/" + kNodeLibrary};
 }
 
 Hardware::~Hardware() {
   dlclose(handle_);
 }
 
-bool Hardware::has_mig() const {
+bool Hardware::has_parts() const {
   return std::ranges::any_of(devices_, [](const HardwareDevice& device) {
     return device.index.find(':') != std::string::npos;
   });
@@ -85,10 +116,12 @@ bool Hardware::is_wsl() const {
 }
 
 Status Hardware::Install(const std::string& directory) {
-  const std::string to = directory + kNvmlPath;
-  TRY(os::MakeDirectories(to.substr(0, to.rfind('/'))));
-  const std::string library = TRY(os::ReadFile(library_));
-  TRY(os::ReplaceFile(to, library));
+  if (kinds_.contains(kNvidia)) {
+    const std::string to = directory + kNvmlPath;
+    TRY(os::MakeDirectories(to.substr(0, to.rfind('/'))));
+    const std::string library = TRY(os::ReadFile(library_));
+    TRY(os::ReplaceFile(to, library));
+  }
   directory_ = directory;
   TRY(Call(kMakeNode, text_, false));
   return {};
@@ -113,8 +146,9 @@ Result<std::vector<HardwareDevice>> Hardware::Call(const char* function, const s
                                                    bool only_ask) const {
   auto* call = reinterpret_cast<HardwareCall*>(dlsym(handle_, function));
   if (call == nullptr) {
-    return Fail(Reason::kInvalid, "{} is not the fake NVML of this version of Tessera: {}",
-                library_, kAdvice);
+    const Library& library = LibraryOf(kinds_);
+    return Fail(Reason::kInvalid, "{} is not {} of this version of Tessera: {}", library_,
+                library.name, library.advice);
   }
   const char* answer = "";
   if (call(directory_.c_str(), text.c_str(), only_ask, &answer)) return ReadDevices(answer);

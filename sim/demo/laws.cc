@@ -114,9 +114,9 @@ std::string_view LawText(Law law) {
     case Law::kHeldStays:
       return "a device that a pod holds never leaves the list";
     case Law::kNothingLost:
-      return "no restart loses or sickens a sound device";
+      return "no restart loses a healthy device or makes it Unhealthy";
     case Law::kExactLimits:
-      return "a container is held to what its virtual GPUs are worth";
+      return "a container is limited to its virtual GPUs";
     case Law::kLedgerAgrees:
       return "the agent's ledger says what kubelet granted";
   }
@@ -138,6 +138,7 @@ std::vector<Breach> Laws::Check(const Observation& observation) {
   worth_.Learn(observation);
   if (const auto* tried = std::get_if<PodTried>(&observation.what)) {
     CheckPod(*tried);
+    JudgeDoubts();
   } else if (const auto* ended = std::get_if<PodEnded>(&observation.what)) {
     for (auto& [share, holders] : holders_) {
       std::erase_if(holders, [&](const Holder& holder) { return holder.pod == ended->pod; });
@@ -157,6 +158,7 @@ std::vector<Breach> Laws::Check(const Observation& observation) {
   } else if (const auto* configured = std::get_if<Configured>(&observation.what)) {
     if (!configured->broken) {
       envs_ = configured->envs;
+      paired_ = configured->paired;
       lists_.clear();  // a new count or division is no loss
     }
   } else if (const auto* told = std::get_if<KubeletTold>(&observation.what)) {
@@ -185,6 +187,34 @@ void Laws::CheckPod(const PodTried& tried) {
   }
 }
 
+void Laws::TurnedUnhealthy(const std::string& resource, const std::string& share) {
+  if (IsOfAnother(resource, share)) return;
+  if (paired_.contains(resource)) {
+    doubts_.insert({resource, share});
+  } else {
+    BreakNothingLost(resource, share);
+  }
+}
+
+void Laws::BreakNothingLost(const std::string& resource, const std::string& share) {
+  Break(Law::kNothingLost,
+        fmt::format("{} {} turned Unhealthy and nothing had happened to it", resource, share));
+}
+
+bool Laws::IsOfAnother(const std::string& resource, const std::string& share) const {
+  return std::ranges::any_of(PartsOf(DeviceOfShare(share)), [&](const std::string& part) {
+    const auto by = granted_.find(part);
+    return by != granted_.end() && (by->second.size() > 1 || !by->second.contains(resource));
+  });
+}
+
+void Laws::JudgeDoubts() {
+  for (const auto& [resource, share] : doubts_) {
+    if (!IsOfAnother(resource, share)) BreakNothingLost(resource, share);
+  }
+  doubts_.clear();
+}
+
 void Laws::CheckGrant(const PodTried& tried, const kubelet::ContainerGrant& grant) {
   Looked(Law::kHealthyOnly);
   for (const std::string& id : grant.ids) {
@@ -207,6 +237,9 @@ void Laws::CheckHolders(const PodTried& tried, const kubelet::ContainerGrant& gr
                         grant.resource, id, other.pod, other.container));
     }
     holders.push_back({pod, grant.container, kind});
+    for (const std::string& part : PartsOf(DeviceOfShare(id))) {
+      granted_[part].insert(grant.resource);
+    }
   }
 }
 
@@ -236,7 +269,10 @@ void Laws::CheckExact(const PodTried& tried, const kubelet::ContainerGrant& gran
 
 void Laws::CheckList(const kubelet::ResourceStatus& resource) {
   List now;
-  for (const kubelet::DeviceStatus& device : resource.devices) now[device.id] = device.healthy;
+  for (const kubelet::DeviceStatus& device : resource.devices) {
+    now[device.id] = device.healthy;
+    if (device.healthy) doubts_.erase({resource.name, device.id});
+  }
   Looked(Law::kHeldStays);
   for (const auto& [share, holders] : holders_) {
     if (share.first != resource.name || now.contains(share.second)) continue;
@@ -251,8 +287,7 @@ void Laws::CheckList(const kubelet::ResourceStatus& resource) {
       Break(Law::kNothingLost,
             fmt::format("{} {} left the list and nothing had happened to it", resource.name, id));
     } else if (healthy && !device->second) {
-      Break(Law::kNothingLost, fmt::format("{} {} turned Unhealthy and nothing had happened to it",
-                                           resource.name, id));
+      TurnedUnhealthy(resource.name, id);
     }
   }
   lists_[resource.name] = std::move(now);
@@ -266,12 +301,13 @@ void Laws::CheckLimits(const LimitsRead& read) {
     const std::string said = LimitsText(limits.variables);
     if (said == wanted) continue;
     Break(Law::kExactLimits,
-          fmt::format("{} {} was granted {} of {}, worth {}, but is held to {}", limits.pod,
+          fmt::format("{} {} was granted {} of {}, worth {}, but is limited to {}", limits.pod,
                       limits.container, Join(limits.ids, ","), limits.resource, wanted, said));
   }
 }
 
 void Laws::CheckLedger(const LedgerRead& read) {
+  JudgeDoubts();
   Looked(Law::kLedgerAgrees);
   using Key = std::tuple<std::string, std::string, std::string>;  // pod, container, resource
   std::map<Key, std::vector<std::string>> ids;
@@ -287,11 +323,11 @@ void Laws::CheckLedger(const LedgerRead& read) {
   }
   const std::set<std::string> known = LedgerLines(read.holdings);
   for (const std::string& line : granted) {
-    if (!known.contains(line)) Break(Law::kLedgerAgrees, line + ", which the ledger does not have");
+    if (!known.contains(line)) Break(Law::kLedgerAgrees, line + " according to kubelet only");
   }
   for (const std::string& line : known) {
     if (!granted.contains(line)) {
-      Break(Law::kLedgerAgrees, "the ledger says that " + line + ", which is not so");
+      Break(Law::kLedgerAgrees, line + " according to the ledger only");
     }
   }
 }
@@ -302,8 +338,12 @@ void Laws::Excuse(const std::string& resource, const std::string& device) {
 
 bool Laws::Excused(const std::string& resource, const std::string& share) const {
   const std::string device = DeviceOfShare(share);
-  return excused_.contains({resource, ""}) || excused_.contains({resource, device}) ||
-         excused_.contains({"", device});
+  if (excused_.contains({resource, ""}) || excused_.contains({resource, device})) return true;
+  // What happens to a part in its own resource happens to the pair.
+  const std::vector<std::string> parts = PartsOf(device);
+  return std::ranges::any_of(excused_, [&](const ShareKey& one) {
+    return (one.first.empty() || parts.size() > 1) && std::ranges::count(parts, one.second) > 0;
+  });
 }
 
 }  // namespace tessera::demo

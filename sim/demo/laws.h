@@ -69,6 +69,10 @@ class Laws {
   void CheckLedger(const LedgerRead& read);
   void Excuse(const std::string& resource, const std::string& device);
   bool Excused(const std::string& resource, const std::string& share) const;
+  void TurnedUnhealthy(const std::string& resource, const std::string& share);
+  void BreakNothingLost(const std::string& resource, const std::string& share);
+  bool IsOfAnother(const std::string& resource, const std::string& share) const;
+  void JudgeDoubts();
   void Looked(Law law) { ++checked_[law]; }
   void Break(Law law, std::string text) { breaches_.push_back({law, std::move(text)}); }
 
@@ -80,6 +84,13 @@ class Laws {
   // Devices that the scenario has touched, so they may turn Unhealthy. An empty id stands for all
   // of the resource, an empty resource for any with the device.
   std::set<ShareKey> excused_;
+  // The resources by whose grants pods had a part, by the part. A device is Unhealthy while a pod
+  // has a part of it by another resource.
+  std::map<std::string, std::set<std::string>> granted_;
+  std::set<std::string> paired_;  // resources of pairs, and of their parts
+  // Shares of these that turned Unhealthy. Perhaps a pod gets a part by another resource, which is
+  // told once it is admitted; or the agent does not know yet whether a pod has one.
+  std::set<ShareKey> doubts_;
   HardwareNames names_;
   Worth worth_;
   std::set<std::pair<std::string, std::string>> unstarted_;  // pod, container: refused by pre-start

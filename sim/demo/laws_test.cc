@@ -202,6 +202,67 @@ TEST_F(LawsTest, AChangeOfTheHardwareExcusesTheDevicesItIsAboutAndNoOthers) {
                        "nvidia.com/gpu GPU-b turned Unhealthy and nothing had happened to it"}}));
 }
 
+// GPUs, cards and their pairs.
+class PairLawsTest : public LawsTest {
+ protected:
+  PairLawsTest() {
+    Check(Configured{
+        .envs = {}, .first = true, .broken = false, .paired = {"a/gpu", "a/nic", "a/pair"}});
+    for (const char* const resource : {"a/gpu", "a/nic", "a/pair"}) List(resource, true);
+  }
+  // The resource lists its device, in this health.
+  std::vector<Breach> List(const std::string& resource, bool healthy) {
+    const std::string id = resource == "a/gpu"   ? "gpu0"
+                           : resource == "a/nic" ? "nic0"
+                                                 : "gpu0_nic0";
+    kubelet::ResourceStatus status = Gpus({id});
+    status.name = resource;
+    status.devices[0].healthy = healthy;
+    KubeletTold told = Listed();
+    told.event.resource = resource;
+    return Check(told, {status});
+  }
+  static PodTried AdmittedAPair() {
+    PodTried tried = Admitted("a", {"gpu0_nic0"});
+    tried.pod.containers[0].limits = {{"a/pair", 1}};
+    tried.admission.grants[0].resource = "a/pair";
+    return tried;
+  }
+};
+
+TEST_F(PairLawsTest, PartsOfAGrantedPairAreOutInTheirOwnResources) {
+  EXPECT_EQ(List("a/gpu", false), Breaches());  // before kubelet has told of the grant
+  EXPECT_EQ(Check(AdmittedAPair()), Breaches());
+  EXPECT_EQ(List("a/nic", false), Breaches());
+}
+
+TEST_F(PairLawsTest, APartThatIsOutWithoutAGrantBreaksNothingLost) {
+  EXPECT_EQ(List("a/gpu", false), Breaches());
+  EXPECT_EQ(Check(Admitted("b", {"7"})),
+            Breaches({{Law::kNothingLost,
+                       "a/gpu gpu0 turned Unhealthy and nothing had happened to it"}}));
+}
+
+TEST_F(PairLawsTest, APartMayBeOutUntilTheAgentKnowsWhoHasIt) {
+  EXPECT_EQ(List("a/gpu", false), Breaches());
+  EXPECT_EQ(List("a/gpu", true), Breaches());
+  EXPECT_EQ(Check(Admitted("b", {"7"})), Breaches());
+}
+
+TEST_F(PairLawsTest, APairThatIsOutThoughAPodHasItBreaksNothingLost) {
+  EXPECT_EQ(Check(AdmittedAPair()), Breaches());
+  EXPECT_EQ(List("a/pair", false), Breaches());
+  EXPECT_EQ(Check(Admitted("b", {"7"})),
+            Breaches({{Law::kNothingLost,
+                       "a/pair gpu0_nic0 turned Unhealthy and nothing had happened to it"}}));
+}
+
+TEST_F(PairLawsTest, AChangeOfAPartExcusesThePair) {
+  Check(HardwareMade{ChangeHardware{}, {{"0", "nic0", "card"}}});
+  EXPECT_EQ(List("a/pair", false), Breaches());
+  EXPECT_EQ(Check(Admitted("b", {"7"})), Breaches());
+}
+
 class LimitsTest : public LawsTest {
  protected:
   LimitsTest() {
@@ -237,18 +298,19 @@ TEST_F(LimitsTest, MoreThanTheSharesAreWorthBreaksExactLimits) {
             Breaches({{Law::kExactLimits,
                        "a main was granted " + FirstGpu(3) +
                            " of nvidia.com/gpu, worth CUDA_DEVICE_MEMORY_LIMIT_0=8156m "
-                           "CUDA_DEVICE_SM_LIMIT=10 CUDA_DEVICE_SM_LIMIT_0=10, but is held to "
+                           "CUDA_DEVICE_SM_LIMIT=10 CUDA_DEVICE_SM_LIMIT_0=10, but is limited to "
                            "CUDA_DEVICE_MEMORY_LIMIT_0=8156m CUDA_DEVICE_SM_LIMIT=20 "
                            "CUDA_DEVICE_SM_LIMIT_0=10"}}));
 }
 
 TEST_F(LimitsTest, ContainerThatIsToldNothingBreaksExactLimits) {
-  EXPECT_EQ(CheckLimits({FirstGpu(3)}, {}),
-            Breaches({{Law::kExactLimits,
-                       "a main was granted " + FirstGpu(3) +
-                           " of nvidia.com/gpu, worth CUDA_DEVICE_MEMORY_LIMIT_0=8156m "
-                           "CUDA_DEVICE_SM_LIMIT=10 CUDA_DEVICE_SM_LIMIT_0=10, but is held to "
-                           "nothing"}}));
+  EXPECT_EQ(
+      CheckLimits({FirstGpu(3)}, {}),
+      Breaches(
+          {{Law::kExactLimits,
+            "a main was granted " + FirstGpu(3) +
+                " of nvidia.com/gpu, worth CUDA_DEVICE_MEMORY_LIMIT_0=8156m "
+                "CUDA_DEVICE_SM_LIMIT=10 CUDA_DEVICE_SM_LIMIT_0=10, but is limited to nothing"}}));
 }
 
 TEST_F(LimitsTest, AnotherDivisionLeavesARunningContainerWhatItHas) {
@@ -278,11 +340,11 @@ TEST_F(LawsTest, LedgerThatAgreesBreaksNothing) {
 
 TEST_F(LawsTest, LedgerThatDiffersBreaksLedgerAgrees) {
   Check(Admitted("a", {"1"}));
-  EXPECT_EQ(Check(LedgerRead{{HoldingOf("b", {"1"})}}),
-            Breaches({{Law::kLedgerAgrees,
-                       "a main holds dummy.com/npu 1, which the ledger does not have"},
-                      {Law::kLedgerAgrees,
-                       "the ledger says that b main holds dummy.com/npu 1, which is not so"}}));
+  EXPECT_EQ(
+      Check(LedgerRead{{HoldingOf("b", {"1"})}}),
+      Breaches(
+          {{Law::kLedgerAgrees, "a main holds dummy.com/npu 1 according to kubelet only"},
+           {Law::kLedgerAgrees, "b main holds dummy.com/npu 1 according to the ledger only"}}));
 }
 
 TEST_F(LawsTest, RefusedPodHoldsNothing) {

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "ledger/ledger.h"
 #include "sim/demo/scenario.h"
 #include "sim/kubelet/embedded.h"
@@ -67,20 +68,25 @@ struct FaultMade {
   Fault fault;
 };
 
-// A GPU or MIG device, with its names for people.
+// A device or a part of one, such as a MIG device or a virtual function, with its names for people.
 struct HardwareDevice {
   std::string index;  // "6", "6:0"; "6:-": a removed MIG device
   std::string id;
-  std::string name;    // the model, or the MIG profile
-  int64_t memory = 0;  // MiB, of a GPU; 0: unknown
+  std::string name;    // the model, or the profile of a part
+  int64_t memory = 0;  // MiB, of a whole device; 0: unknown
   bool operator==(const HardwareDevice&) const = default;
 };
 
-// The NVIDIA hardware appears or changes. Noted before it takes effect.
+// The hardware appears or changes. Noted before it takes effect.
 struct HardwareMade {
   std::optional<ChangeHardware> change;  // null: the hardware at the start
   std::vector<HardwareDevice> devices;   // the devices of the change
 };
+
+// The ids of a pair's parts (backend/pair); else the id.
+inline std::vector<std::string> PartsOf(const std::string& id) {
+  return Split(id, '_');
+}
 
 // The known devices by id, removed ones included.
 class HardwareNames {
@@ -88,15 +94,21 @@ class HardwareNames {
   void Learn(const std::vector<HardwareDevice>& devices) {
     for (const HardwareDevice& device : devices) known_[device.id] = device;
   }
-  // Null: no NVIDIA hardware.
+  // Null: none of these.
   const HardwareDevice* Find(const std::string& id) const {
     const auto found = known_.find(id);
     return found == known_.end() ? nullptr : &found->second;
   }
-  // The name for people: the index, else the id.
-  const std::string& Of(const std::string& id) const {
-    const HardwareDevice* device = Find(id);
-    return device == nullptr ? id : device->index;
+  // The name for people: the index; of a pair those of its parts, "0+1"; else the id.
+  std::string Of(const std::string& id) const {
+    if (const HardwareDevice* device = Find(id)) return device->index;
+    std::vector<std::string> names;
+    for (const std::string& part : PartsOf(id)) {
+      const HardwareDevice* device = Find(part);
+      if (device == nullptr) return id;
+      names.push_back(device->index);
+    }
+    return Join(names, "+");
   }
 
  private:
@@ -119,6 +131,7 @@ struct Configured {
   bool first = false;
   bool broken = false;                         // the agent must keep the former one
   std::map<std::string, VirtualGpus> vgpus{};  // see AgentConfig
+  std::set<std::string> paired{};              // see AgentConfig
 };
 
 // One container's limits on virtual GPUs, as its runtime gets them.

@@ -218,7 +218,7 @@ std::optional<std::string> Player::PodDiffers(const Expect& expect) {
     return running ? "it runs" : "it does not run";
   }
   const auto tried = tried_.find(expect.pod);
-  if (tried == tried_.end()) return "nobody asked for it";
+  if (tried == tried_.end()) return "no step has started it";
   if (tried->second.admitted) return "it was admitted";
   if (tried->second.message.find(expect.refused) != std::string::npos) return std::nullopt;
   return tried->second.message;

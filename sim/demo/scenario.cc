@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "backend/nvidia/core/nvidia_config.h"
+#include "backend/pair/pair_config.h"
 #include "config/load.h"
 #include "config/schema.h"
 #include "kinds/kinds.h"
@@ -103,7 +103,10 @@ AgentConfig ReadAgentConfig(Document& scenario, const Node& node, const std::str
     const std::vector<Strategy>& strategies = resource.rendering.strategies;
     const bool named = std::ranges::count(strategies, Strategy::kEnvvar) > 0;
     config.envs[resource.name] = named ? resource.rendering.env : "";
-    config.nvidia = config.nvidia || resource.kind.As<NvidiaConfig>() != nullptr;
+    if (const Kind* kind = KindOf(resource)) config.kinds.emplace(kind->section.name);
+    if (const auto* pair = resource.kind.As<PairConfig>()) {
+      config.paired.insert({resource.name, pair->gpu, pair->nic});
+    }
     if (!resource.rendering.fractions) continue;
     config.vgpus[resource.name] = {*resource.rendering.fractions, resource.cdi_dir};
     // Grants by CDI have no variable.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -31,8 +32,9 @@ struct AgentConfig {
   std::string text;  // the file's text in the scenario
   // For the laws: resource -> the variable with the granted devices; empty: none.
   std::map<std::string, std::string> envs;
-  bool nvidia = false;                         // it has a resource of NVIDIA GPUs
+  std::set<std::string> kinds{};               // of its resources: "amd"
   std::map<std::string, VirtualGpus> vgpus{};  // by resource; only those with policy vgpu
+  std::set<std::string> paired{};              // resources of pairs, and of their parts
 };
 
 // The namespace of every scenario's pods, and the names of their containers.
@@ -77,7 +79,7 @@ struct Fault {
   std::string detail{};
 };
 
-// The NVIDIA hardware changes. The text is in the form of the fake NVML (hardware_api.h).
+// The hardware changes. The text is in the form of its library (hardware_api.h).
 struct ChangeHardware {
   enum class What : uint8_t { kFaults, kMig };
   What what = What::kFaults;
@@ -120,7 +122,7 @@ struct Expect {
   std::optional<bool> running{};
   std::string refused{};  // part of the message of the refusal
 
-  Duration within{5'000};  // real time at any speed
+  Duration within{20'000};  // real time at any speed
   // "dummy.com/npu allocatable 63, held 2", for people.
   std::string Text() const;
 };

@@ -31,9 +31,10 @@ TEST(Scenario, EveryScenarioThatShipsIsGood) {
         config::Document::Parse(std::string(scenario.name), std::string(scenario.text)));
     EXPECT_EQ(config::Text(read.problems), "") << scenario.name;
   }
-  EXPECT_EQ(names, (std::vector<std::string_view>{"default", "flapping-devices", "nvidia-mig",
-                                                  "nvidia-wsl", "nvidia", "restart-storm",
-                                                  "rolling-update", "vgpu"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string_view>{
+                "default", "amd-partitions", "amd", "ascend", "flapping-devices", "gpus-and-nics",
+                "nvidia-mig", "nvidia-wsl", "nvidia", "restart-storm", "rolling-update", "vgpu"}));
 }
 
 TEST(Scenario, HowGpusAreDividedIsReadFromTheConfiguration) {
@@ -77,9 +78,11 @@ TEST(Scenario, ProblemInTheAgentsConfigurationHasItsLineInTheScenario) {
       "      dumy: {count: 4}\n"
       "steps:\n"
       "  - say: a\n");
-  EXPECT_EQ(ProblemsOf(read),
-            Lines({"4: config: resources[0] needs one section of 'dummy', 'files' or 'nvidia'",
-                   "5: config: unknown key 'dumy' in resources[0]"}));
+  EXPECT_EQ(
+      ProblemsOf(read),
+      Lines({"4: config: resources[0] needs one section of 'dummy', 'files', 'nvidia', 'amd', "
+             "'ascend', 'rdma', 'fpga' or 'pair'",
+             "5: config: unknown key 'dumy' in resources[0]"}));
   EXPECT_EQ(read.problems[1].suggestion, "dummy");
 }
 

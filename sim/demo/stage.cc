@@ -127,8 +127,11 @@ Status Stage::InstallHardware() {
 }
 
 Status Stage::WriteConfig(const AgentConfig& config, bool broken) {
-  Note(Configured{
-      .envs = config.envs, .first = agents_.empty(), .broken = broken, .vgpus = config.vgpus});
+  Note(Configured{.envs = config.envs,
+                  .first = agents_.empty(),
+                  .broken = broken,
+                  .vgpus = config.vgpus,
+                  .paired = config.paired});
   if (!broken) {
     for (const auto& [resource, vgpus] : config.vgpus) vgpus_[resource] = vgpus;
     TRY(PutLibraries(config));
@@ -141,7 +144,7 @@ Status Stage::PutLibraries(const AgentConfig& config) const {
   for (const auto& [resource, vgpus] : config.vgpus) {
     const std::string path = node_directory() + vgpus.division.library;
     TRY(os::MakeDirectories(path.substr(0, path.rfind('/'))));
-    TRY(os::ReplaceFile(path, "the library that holds containers to their part of a GPU\n"));
+    TRY(os::ReplaceFile(path, "the limiting library\n"));
   }
   return {};
 }
@@ -174,7 +177,9 @@ Status Stage::StopAgent() {
     code = process.Poll();
   }
   if (code) {
-    Gone(0, *code == 0, *code == 0 ? "stopped with SIGTERM" : EndText(*code));
+    // An agent that has just started does not listen to signals yet.
+    const bool by_signal = *code == 128 + SIGTERM;
+    Gone(0, *code == 0 || by_signal, *code == 0 ? "stopped with SIGTERM" : EndText(*code));
     return {};
   }
   TRY(KillAgent());
@@ -300,7 +305,7 @@ Status Stage::MakeFault(Fault fault) {
 
 Status Stage::MakeChange(const ChangeHardware& change) {
   if (options_.hardware == nullptr) {
-    return Fail(Reason::kInvalid, "there is no NVIDIA hardware; --hardware says what there is");
+    return Fail(Reason::kInvalid, "there is no hardware; --hardware says what there is");
   }
   std::vector<HardwareDevice> touched = TRY(options_.hardware->Ask(change));
   Note(HardwareMade{.change = change, .devices = std::move(touched)});

@@ -28,7 +28,7 @@ class Stage {
     kubelet::EmbeddedOptions kubelet;  // without the root
     std::string program;               // of the agent, "/usr/bin/tessera"
     bool keep = false;                 // the directory stays
-    Hardware* hardware = nullptr;      // NVIDIA GPUs, if any; outlives the stage
+    Hardware* hardware = nullptr;      // GPUs, if any; outlives the stage
   };
   // Gets every observation, in order, on the thread that makes it; must not block.
   using Observer = std::function<void(Observation)>;

@@ -126,7 +126,8 @@ Result<Pods> Pods::Parse(std::string_view text) {
   if (list == nullptr) return Fail(Reason::kInvalid, "the list of pods: no member \"pods\"");
   Pods pods;
   for (const json::Value& value : *list) {
-    if (!value.is_object()) return Fail(Reason::kInvalid, "the list of pods: a pod is no object");
+    if (!value.is_object())
+      return Fail(Reason::kInvalid, "the list of pods: a pod is not an object");
     pods.Put(TRY_IN(ParsePod(value.get_object()), "the list of pods"));
   }
   return pods;

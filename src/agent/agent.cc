@@ -9,15 +9,18 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/agent_core.h"
 #include "agent/requirements.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cdi/container_runtime.h"
 #include "config/load.h"
 #include "config/schema/problem.h"
 #include "kubelet/start_grpc.h"
 #include "os/descriptors.h"
+#include "os/files.h"
 #include "os/loop.h"
 #include "os/memory.h"
 #include "os/thread.h"
@@ -29,7 +32,8 @@ constexpr Duration kStarted{10'000};  // after this, memory that only the start 
 
 void TellFormat(const config::LoadResult& loaded) {
   if (loaded.taken_for.empty()) return;
-  log::Info("the configuration file is another program's", {{"taken_for", loaded.taken_for}});
+  log::Info("the configuration file is in another program's format",
+            {{"taken_for", loaded.taken_for}});
 }
 
 // A faulty configuration changes nothing: the former one stays in effect.
@@ -63,10 +67,10 @@ void LearnRuntime(Agent& agent, config::WatchedFile& file) {
     const RuntimeVersions versions = VersionsOf(node);
     if (versions == RememberedVersions(state_dir)) return;
     if (Status kept = RememberVersions(state_dir, versions); !kept) {
-      return log::Warn("cannot remember the container runtime's version, so CDI is not taken",
+      return log::Warn("cannot save the container runtime's version, so CDI is not used",
                        kept.error());
     }
-    log::Info("the node's container runtime is known",
+    log::Info("found the node's container runtime",
               {{"runtime", versions.runtime}, {"kubelet", versions.kubelet}});
     file.Reload();
   });
@@ -77,6 +81,22 @@ config::FileOptions Suited(config::FileOptions options) {
     return SuitedToRuntime(load(file));
   };
   return options;
+}
+
+// The chart lists a release's values without effect beside a configuration of ours, or in our
+// directory.
+void LogIgnoredValues(const std::string& file) {
+  constexpr size_t kMost = 16;
+  const std::string ours = "/etc/tessera/";
+  const std::string beside = file.empty() ? ours : file.substr(0, file.rfind('/') + 1);
+  auto text = os::ReadFile(beside + "ignored-values");
+  if (!text) text = os::ReadFile(ours + "ignored-values");
+  if (!text) return;
+  std::vector<std::string> values = Split(Trim(*text), '\n');
+  const size_t count = values.size();
+  if (count > kMost) values.resize(kMost);
+  log::Warn("values of the chart have no effect",
+            {{"count", count}, {"values", Join(values, "; ")}});
 }
 
 // MeetRequirements opened libraries. They stay open until the resources have opened them too.
@@ -115,6 +135,7 @@ void RunAgent(const config::FileOptions& options) {
   log::Debug("descriptors", {{"limit", os::DescriptorLimit()}, {"before", descriptors}});
   TellFormat(loaded);
   for (const config::Problem& warning : loaded.warnings) log::Warn(warning.Text());
+  LogIgnoredValues(options.file);
 
   std::vector<os::Loop::Handle> signals;
   for (int number : {SIGTERM, SIGINT, SIGQUIT}) {
@@ -133,7 +154,7 @@ void RunAgent(const config::FileOptions& options) {
   loop.Run();
   std::optional<Error> fatal = agent->fatal();
   agent.reset();
-  if (fatal) log::LogError("cannot go on", *fatal);
+  if (fatal) log::LogError("the agent cannot continue", *fatal);
   log::Info("stopped");
   std::_Exit(fatal ? 1 : 0);
 }

@@ -72,8 +72,8 @@ Agent::Agent(os::Loop& loop, http::Metrics& metrics, const config::Schema& schem
                      .root = os::Root(config_.root_prefix),
                      .changed =
                          [this](const Preparations::Standing& now) {
-                           reconciler_.Reconcile(
-                               node_.SetPrepared(now.held, now.outstanding, now.obstacles));
+                           reconciler_.Reconcile(node_.SetPrepared(now.held, now.outstanding,
+                                                                   now.obstacles, now.left));
                          }}),
       resources_({.loop = loop_,
                   .workers = workers_,
@@ -113,7 +113,8 @@ Status Agent::Start() {
   OpenControlSocket();
   OpenStatusPort();
   context_->claims.SetClaimed(ResourcesToMatch(config_.resources));
-  node_reporter_.FollowPods(context_, ResourcesAskedFor(config_.resources));
+  node_reporter_.FollowPods(context_, ResourcesAskedFor(config_.resources),
+                            VendorAskedFor(config_.resources));
   node_reporter_.Open(config_, os::HostName());
   tick_.RingWithin(Reconciler::kTick);
   log::Info("started", {{"version", TESSERA_VERSION},
@@ -126,10 +127,10 @@ Status Agent::Start() {
 void Agent::RestoreState(const std::string& boot_id) {
   saver_.Restore(boot_id);
   if (saver_.writer() && os::RunsInPod() && os::OnSameMount(config_.state_dir, "/")) {
-    log::Warn("the state ends with this container",
+    log::Warn("the state is lost when this container ends",
               Error{Reason::kStateNotKept,
-                    config_.state_dir + " is no mount: the next container does not know which "
-                                        "devices were sick or cordoned in this one"});
+                    config_.state_dir + " is not a mount: the next container will not know which "
+                                        "devices were unhealthy or cordoned"});
   }
 }
 
@@ -154,7 +155,7 @@ void Agent::FindKubelet() {
   if (root == directories_.root && path == path_) return;
   if (!there) {
     log::Warn("kubelet's directory was not found",
-              Error{Reason::kKubeletAbsent, root + " is waited for"});
+              Error{Reason::kKubeletAbsent, "the agent waits for " + root});
   }
   UseKubelet(directories, path);
 }
@@ -201,7 +202,7 @@ void Agent::WatchKubelet() {
     kubelet_watch_ = *std::move(watch);
     WatchDirectories();
   } else {
-    log::Warn("kubelet is watched by polling alone", watch.error());
+    log::Warn("kubelet's directory is watched by polling only", watch.error());
   }
   SchedulePoll();
 }
@@ -241,7 +242,7 @@ void Agent::Tick() {
   workers_.GoOn();
   reconciler_.Tick();
   if (saver_.TryToBecomeWriter()) {
-    log::Info("now the writer of the state");
+    log::Info("this instance now writes the state");
     reconciler_.AdoptState();
     cdi_reconciler_.TakeOver();
   }
@@ -274,7 +275,7 @@ void Agent::OpenControlSocket() {
     control_ = *std::move(server);
   } else if (control_refusal_ != server.error()) {
     control_refusal_ = server.error();
-    log::Warn("no control socket yet", server.error());
+    log::Warn("the control socket is not open yet", server.error());
     if (server.error().reason == Reason::kSocketPlanted) CountPlanted(1);
   }
 }
@@ -287,7 +288,7 @@ void Agent::OpenStatusPort() {
     log::Info("status port open", {{"address", config_.http_address}, {"port", status_->port()}});
   } else if (server.error().message != port_refusal_) {
     port_refusal_ = server.error().message;
-    log::Warn("no status port yet", server.error());
+    log::Warn("the status port is not open yet", server.error());
   }
 }
 
@@ -301,9 +302,13 @@ void Agent::ResourcesChanged() {
 void Agent::AllocatableCompared(const std::optional<std::map<std::string, int>>& allocatable) {
   grants_.RemoveForgotten();
   preparations_.RemoveForgotten();
-  const auto retired = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
-  reconciler_.Reconcile(retired.changes);
-  bool sure = retired.sure;
+  bool sure = node_.retired().empty();
+  // An answer that lacks them does not say that kubelet can grant none, by another instance.
+  if (allocatable || IsOnlyInstance()) {
+    const auto retired = resources_.EndRetired(allocatable.value_or(std::map<std::string, int>()));
+    reconciler_.Reconcile(retired.changes);
+    sure = retired.sure;
+  }
   if (allocatable) {
     sure &= resources_.Compare(*allocatable);
     sure &= !resources_.RefreshCheckpoint();
@@ -335,7 +340,8 @@ void Agent::Apply(const config::Config& next) {
     }
   }
   context_->claims.SetClaimed(ResourcesToMatch(config_.resources));
-  node_reporter_.FollowPods(context_, ResourcesAskedFor(config_.resources));
+  node_reporter_.FollowPods(context_, ResourcesAskedFor(config_.resources),
+                            VendorAskedFor(config_.resources));
   grants_.Apply(config_);
   resources_.Apply(config_);
   node_reporter_.Apply(config_);

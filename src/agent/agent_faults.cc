@@ -17,7 +17,7 @@ Faults Agent::FaultsNow() const {
   Faults faults;
   if (!os::HasDescriptorLeft()) {
     faults.push_back({"descriptors",
-                      {Reason::kIo, fmt::format("none of the {} that the agent may have is left",
+                      {Reason::kIo, fmt::format("the agent has used all {} that it may open",
                                                 os::DescriptorLimit())}});
   }
   // During a rolling update another instance may write the state and hold the socket. That is no

@@ -40,7 +40,7 @@ std::string CodeOf(const Error* error) {
 
 Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
                      std::shared_ptr<GrantBinder> binder, std::shared_ptr<BindContext> context,
-                     http::Metrics& metrics, Granted granted)
+                     http::Metrics& metrics, Granted granted, std::shared_ptr<RecentGrant> recent)
     : resource_(std::move(resource)),
       workers_(std::move(workers)),
       matchers_(std::make_shared<os::Workers>(kMatchers)),
@@ -48,6 +48,7 @@ Allocator::Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
       context_(std::move(context)),
       metrics_(metrics),
       granted_(std::move(granted)),
+      recent_(std::move(recent)),
       snapshot_(std::make_shared<Snapshot>()) {}
 
 void Allocator::Set(Snapshot snapshot) {
@@ -91,6 +92,7 @@ void Allocator::FinishAllocation(const Allocation& allocation, const Result<Frac
                             ? Result<Grant>(Fail(match->error()))
                             : MakeGrant(allocation, matched ? &**match : nullptr);
   const Error* error = grant ? nullptr : &grant.error();
+  if (grant) recent_->Put(allocation.snapshot->offer, allocation.ids, SystemClock().Now());
   if (error != nullptr) {
     refusals_.LogRefusal("allocation refused", *error, error->message, {{"resource", resource_}});
     context_->events.RecordRefusal({.resource = resource_, .error = *error});
@@ -126,10 +128,10 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
                                            const std::vector<std::string>& must_include, int size) {
   metrics_.Add(http::Metric::kPreferences, {resource_});
   auto snapshot = Get();
-  const Preference preference{.available = available,
-                              .must_include = must_include,
-                              .size = size,
-                              .placement = snapshot->placement};
+  Preference preference{.available = available,
+                        .must_include = must_include,
+                        .size = size,
+                        .placement = snapshot->placement};
   const auto& fractions = snapshot->rendering.fractions;
   if (fractions && fractions->requests) {
     // kubelet asks for all devices of a pod before the first one is bound. So pods whose grants are
@@ -139,6 +141,11 @@ std::vector<std::string> Allocator::Prefer(const std::vector<std::string>& avail
     auto chosen = ChosenShares(waiting, *snapshot->offer, *fractions, preference);
     if (!chosen.empty()) return chosen;
   }
+  std::vector<std::string> include = must_include;
+  if (const auto beside = recent_->Beside(resource_, SystemClock().Now())) {
+    std::ranges::move(Toward(*snapshot->offer, preference, *beside), std::back_inserter(include));
+  }
+  preference.must_include = include;
   return Choose(*snapshot->offer, preference);
 }
 
@@ -155,9 +162,9 @@ void Allocator::RunStart(const std::shared_ptr<Start>& start) {
     Status reset = Reset(*start->snapshot, start->ids, start->wanted);
     if (!reset) return Refuse(*start, reset.error());
   }
-  if (start->snapshot->preparations != nullptr) return Prepare(start);
-  if (!start->snapshot->rendering.fractions) return FinishStart(*start, {});
-  Bind(start);
+  if (start->snapshot->rendering.fractions) return Bind(start);
+  if (start->snapshot->preparations != nullptr) return Prepare(start, {});
+  FinishStart(*start, {});
 }
 
 Binding Allocator::BindingOf(const Snapshot& snapshot) {
@@ -167,18 +174,36 @@ Binding Allocator::BindingOf(const Snapshot& snapshot) {
           .described = snapshot.described.get()};
 }
 
-void Allocator::Prepare(const std::shared_ptr<Start>& start) {
+void Allocator::Bound(const std::shared_ptr<Start>& start, Status bound) {
+  const Snapshot& snapshot = *start->snapshot;
+  if (!bound || snapshot.preparations == nullptr) return FinishStart(*start, std::move(bound));
+  auto parts = binder_->PartsOf(BindingOf(snapshot), start->ids);
+  if (!parts) return RefuseBound(start, parts.error());
+  if (parts->empty()) return FinishStart(*start, {});
+  Prepare(start, *std::move(parts));
+}
+
+void Allocator::Prepare(const std::shared_ptr<Start>& start, std::vector<Fraction> parts) {
   const Snapshot& snapshot = *start->snapshot;
   snapshot.preparations->Begin({.binding = BindingOf(snapshot),
                                 .backend = snapshot.backend,
                                 .share_ids = start->ids,
+                                .parts = std::move(parts),
                                 .undescribed = snapshot.undescribed,
                                 .waited = SystemClock().Now() - start->called,
                                 .wanted = start->wanted,
                                 .done = [self = shared_from_this(), start](const Status& prepared) {
-                                  if (!prepared) return self->Refuse(*start, prepared.error());
-                                  self->FinishStart(*start, {});
+                                  if (prepared) return self->FinishStart(*start, {});
+                                  self->RefuseBound(start, prepared.error());
                                 }});
+}
+
+void Allocator::RefuseBound(const std::shared_ptr<Start>& start, const Error& error) {
+  if (!start->snapshot->rendering.fractions) return Refuse(*start, error);
+  workers_->Run([self = shared_from_this(), start, error] {
+    self->binder_->Refuse(BindingOf(*start->snapshot), start->ids, start->known, error);
+    self->FinishStart(*start, Fail(error));
+  });
 }
 
 void Allocator::Bind(const std::shared_ptr<Start>& start) {
@@ -194,10 +219,9 @@ void Allocator::Bind(const std::shared_ptr<Start>& start) {
   }
   if (!unknown) return Refuse(*start, unknown.error());
   if (unknown->empty()) {
-    return binder_->Bind(binding, start->ids, known,
-                         [self = shared_from_this(), start](Status bound) {
-                           self->FinishStart(*start, std::move(bound));
-                         });
+    return binder_->Bind(
+        binding, start->ids, known,
+        [self = shared_from_this(), start](Status bound) { self->Bound(start, std::move(bound)); });
   }
   context_->pods.Await(*unknown, kPodComes,
                        [self = shared_from_this(), start, uid = *unknown](
@@ -257,7 +281,7 @@ Status Allocator::Reset(const Snapshot& snapshot, const std::vector<std::string>
     // kubelet may have given the device to another container by now.
     if (!wanted()) {
       return Fail(Reason::kResetTimedOut,
-                  "{}: device {} was not reset: nobody waits for it any more", resource_,
+                  "{}: device {} was not reset: kubelet no longer waits for it", resource_,
                   device.key.id);
     }
     TRY(ResetOne(*snapshot.backend, device));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/recent_grant.h"
 #include "backend/backend.h"
 #include "base/mutex.h"
 #include "binding/refusals.h"
@@ -35,6 +36,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
     std::string cdi_dir = {};                    // for late grants, as the next
     std::shared_ptr<const cdi::Parts> described = nullptr;
     // Null unless the backend prepares devices; then its preparations make the late grants good.
+    // Fractions are bound before.
     std::shared_ptr<Preparations> preparations = nullptr;
     bool undescribed = false;  // `described` has not arrived yet
   };
@@ -43,10 +45,11 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   using Granted = std::function<Status(const Offer& offer, std::vector<std::string> ids)>;
 
   // `workers` run resets and bind grants. They are shared, like `binder` and `context`, because
-  // gRPC may call the allocator after its resource has gone.
+  // gRPC may call the allocator after its resource has gone. `recent` is shared by all resources.
   Allocator(std::string resource, std::shared_ptr<os::Workers> workers,
             std::shared_ptr<GrantBinder> binder, std::shared_ptr<BindContext> context,
-            http::Metrics& metrics, Granted granted);
+            http::Metrics& metrics, Granted granted,
+            std::shared_ptr<RecentGrant> recent = std::make_shared<RecentGrant>());
 
   void Set(Snapshot snapshot);
   OfferPtr offer() const { return Get()->offer; }
@@ -93,11 +96,14 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   // This and the next run on a worker. No worker is held while a start waits for its pod.
   void RunStart(const std::shared_ptr<Start>& start);
   static Binding BindingOf(const Snapshot& snapshot);
-  void Prepare(const std::shared_ptr<Start>& start);
+  void Bound(const std::shared_ptr<Start>& start, Status bound);
+  void Prepare(const std::shared_ptr<Start>& start, std::vector<Fraction> parts);
   void Bind(const std::shared_ptr<Start>& start);
   void PodArrived(const std::shared_ptr<Start>& start, const std::string& uid,
                   const Result<PodPtr>& pod);
   void FinishStart(const Start& start, Status status);
+  // Ends a start after its binding, if it has one: the binder reads whose it is, on a worker.
+  void RefuseBound(const std::shared_ptr<Start>& start, const Error& error);
   // Ends a start that never reached the binder. The binder reports its own refusals.
   void Refuse(const Start& start, const Error& error, const std::string& pod_uid = "");
   Status Reset(const Snapshot& snapshot, const std::vector<std::string>& ids,
@@ -112,6 +118,7 @@ class Allocator : public kubelet::PluginHandler, public std::enable_shared_from_
   const std::shared_ptr<BindContext> context_;
   http::Metrics& metrics_;
   const Granted granted_;
+  const std::shared_ptr<RecentGrant> recent_;
   Refusals refusals_;
   mutable Mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ TESSERA_GUARDED_BY(mutex_);

@@ -178,8 +178,8 @@ TEST_F(GrantMatchedTest, WhatKubeletGaveToAnotherPodIsRefusedForGood) {
 
   HoldGrant("uid-2", "app", Share(0, 0), grant);
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "wrong-match: nvidia.com/gpu: kubelet gave container app of pod uid-2 what was meant "
-            "for app of uid-1");
+            "wrong-match: nvidia.com/gpu: kubelet gave container app of pod uid-2 the grant of "
+            "container app of pod uid-1");
   EXPECT_EQ(told_, std::vector<std::string>{"uid-2 app is refused for good: wrong-match"});
   EXPECT_FALSE(os::Exists(GateOfGrant(grant)));
 }
@@ -191,8 +191,8 @@ TEST_F(GrantMatchedTest, WhatWasChosenAnewAfterKubeletHadAskedIsRefusedForGood) 
 
   HoldGrant("uid-1", "app", Share(0, 0), grant);
   EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("wrong-match: nvidia.com/gpu: container app of pod uid-1 was told that it "
-                        "has {0}=300:30, and by now {0}=200:30 was chosen for it",
+            fmt::format("wrong-match: nvidia.com/gpu: container app of pod uid-1 was granted "
+                        "{0}=300:30, but now {0}=200:30 is chosen for it",
                         Gpu(1)));
   EXPECT_FALSE(os::Exists(GateOfGrant(grant)));
 }
@@ -226,8 +226,8 @@ TEST_F(GrantMatchedTest, WhereTheLibraryIsTesserasOwnAnotherGpuIsRefusedForGood)
 
   HoldGrant("uid-1", "app", Share(0, 0), grant);
   EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("wrong-match: nvidia.com/gpu: container app of pod uid-1 was told that it "
-                        "has {}=300:30, and by now {}=200:30 was chosen for it",
+            fmt::format("wrong-match: nvidia.com/gpu: container app of pod uid-1 was granted "
+                        "{}=300:30, but now {}=200:30 is chosen for it",
                         Gpu(1), Gpu(0)));
   EXPECT_FALSE(os::Exists(GateOfGrant(grant)));
 }
@@ -243,8 +243,8 @@ TEST_F(GrantMatchedTest, AContainerWithoutTheLibraryIsSoFromTheBeginning) {
   rendering_.fractions->may_disable_control = false;
   HoldGrant("uid-1", "app", Share(0, 0), grant);
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "wrong-match: nvidia.com/gpu: container app of pod uid-1 was told that it is without "
-            "the limiting library, and by now it is not");
+            "wrong-match: nvidia.com/gpu: container app of pod uid-1 was granted without the "
+            "limiting library, which no longer applies");
 }
 
 TEST_F(GrantMatchedTest, TheContainersOfAPodAreAnsweredInTheirOrder) {
@@ -277,7 +277,7 @@ TEST_F(GrantMatchedTest, AGateInADirectoryOfSomebodyElsesIsNone) {
   const std::string gates = directory_ + "/usr/local/vgpu/grants";
   ASSERT_EQ(symlink(directory_.c_str(), gates.c_str()), 0);
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "permission: " + gates + " is no directory of the agent's user: remove it");
+            "permission: " + gates + " is not a directory of the agent's user; remove it");
 }
 
 TEST_F(GrantMatchedTest, WhatWasPromisedWithoutCdiHoldsWhereThereIsCdiByNow) {
@@ -297,8 +297,8 @@ TEST_F(GrantMatchedTest, WhatWasPromisedByCdiIsRefusedWhereThereIsNoneByNow) {
   HoldGrant("uid-1", "app", Share(0, 0), Ask({Share(0, 0)}).value());
   rendering_.strategies = {Strategy::kEnvvar};
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "not-placed: nvidia.com/gpu: container app of pod uid-1 was promised what its pod asks "
-            "for, and by now the configuration makes no CDI documents: delete the pod");
+            "not-placed: nvidia.com/gpu: container app of pod uid-1 was granted its pod's request, "
+            "but the configuration now makes no CDI documents; delete the pod");
 }
 
 TEST_F(GrantMatchedTest, AMountThatWouldBeAnEmptyDirectoryIsRefusedAlsoForEqualParts) {
@@ -309,8 +309,8 @@ TEST_F(GrantMatchedTest, AMountThatWouldBeAnEmptyDirectoryIsRefusedAlsoForEqualP
   ASSERT_TRUE(os::ReplaceFile(directory_ + "/usr/local/vgpu/other.so", "a library", 0644));
   ASSERT_TRUE(os::RemoveFile(directory_ + kLibrary));
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "bad-mount: /usr/local/vgpu/libvgpu.so is to be mounted at "
-            "/usr/local/vgpu/libvgpu.so, and is not there: no file");
+            "bad-mount: /usr/local/vgpu/libvgpu.so must be mounted at /usr/local/vgpu/libvgpu.so, "
+            "but there is no file");
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST_F(AllocatorTest, WhileAResetOfADeviceHangsAnotherIsRefused) {
 TEST_F(AllocatorTest, NothingIsResetForACallThatNobodyWaitsForAnyMore) {
   EXPECT_EQ(Begin({"0::0"}, false).get().error(),
             (Error{Reason::kResetTimedOut,
-                   "dummy.com/npu: device 0 was not reset: nobody waits for it any more"}));
+                   "dummy.com/npu: device 0 was not reset: kubelet no longer waits for it"}));
   EXPECT_EQ(backend_->reset_, std::vector<std::string>());
 }
 

@@ -14,7 +14,7 @@ std::string Text(const json::Object& order, std::string_view key) {
 Result<Order> ReadCordon(const json::Object& order, bool on) {
   CordonOrder cordon{on, Text(order, "device"), Text(order, "reason")};
   if (on && cordon.reason.empty()) {
-    return Fail(Reason::kInvalid, "a cordon needs a reason, for whoever finds it");
+    return Fail(Reason::kInvalid, "a cordon needs a reason");
   }
   return cordon;
 }
@@ -23,7 +23,7 @@ Result<Order> ReadRelease(const json::Object& order) {
   if (json::GetBool(order, "end").value_or(false)) return ReleaseOrder{};
   const std::string text = Text(order, "for");
   const auto time = ParseDuration(text);
-  if (!time) return Fail(Reason::kInvalid, "\"{}\" is no time, such as 10m", text);
+  if (!time) return Fail(Reason::kInvalid, "\"{}\" is not a time such as 10m", text);
   return ReleaseOrder{time};
 }
 

@@ -14,6 +14,11 @@ namespace {
 
 // More simultaneous transitions than this are logged as one line per state.
 constexpr size_t kTransitionsInDetail = 8;
+
+// The device passed its first check, as all do at a normal start.
+bool IsFirstPass(const Transition& step) {
+  return step.before.state == HealthState::kUnverified && step.after.state == HealthState::kHealthy;
+}
 // The metric's state of a cordoned device, whatever its health.
 constexpr std::string_view kCordoned = "cordoned";
 
@@ -43,17 +48,21 @@ std::map<std::string, std::map<std::string_view, double>> CountDevices(const Nod
 
 void LogTransitions(const std::string& source, const std::vector<Transition>& steps,
                     http::Metrics& metrics) {
-  std::map<std::string_view, size_t> counts;  // by the devices' new state
+  const auto passes = std::ranges::count_if(steps, IsFirstPass);
+  const bool in_detail = steps.size() <= kTransitionsInDetail;
+  std::map<std::string_view, size_t> counts;  // of those without a line, by the devices' new state
   for (const Transition& step : steps) {
     const bool good = step.after.state == HealthState::kHealthy;
     metrics.Add(http::Metric::kHealthTransitions,
                 {source, std::string(HealthStateName(step.before.state)),
                  std::string(HealthStateName(step.after.state)),
                  good ? "" : std::string(ReasonName(step.after.reason))});
-    ++counts[HealthStateName(step.after.state)];
-    if (steps.size() <= kTransitionsInDetail) LogStep(step);
+    if (in_detail && !(passes > 1 && IsFirstPass(step))) {
+      LogStep(step);
+    } else {
+      ++counts[HealthStateName(step.after.state)];
+    }
   }
-  if (steps.size() <= kTransitionsInDetail) return;
   for (const auto& [state, count] : counts) {
     log::Info("devices " + std::string(state), {{"resource", source}, {"count", count}});
   }
@@ -77,7 +86,7 @@ void ReportHolders(const std::string& source, const std::vector<Transition>& ste
     pods.insert(holding.pod.empty() ? holding.pod_uid : holding.pod_namespace + "/" + holding.pod);
   }
   if (pods.empty()) return;
-  log::Warn("pods may have lost MPS: start them anew where their CUDA calls fail",
+  log::Warn("pods may have lost MPS; restart those whose CUDA calls fail",
             {{"resource", source},
              {"pods", Join(std::vector<std::string>(pods.begin(), pods.end()), ", ")}});
 }

@@ -50,6 +50,23 @@ TEST_F(ReportTest, StepsOfManyDevicesAreOneLine) {
             std::vector<std::string>{"INFO devices unhealthy resource=dummy.com/npu count=64"});
 }
 
+TEST_F(ReportTest, DevicesThatPassTheirFirstCheckTogetherAreOneLine) {
+  const auto passed = [](const std::string& id) {
+    Transition step;
+    step.key = {kSource, id};
+    step.after.state = HealthState::kHealthy;
+    return step;
+  };
+  LogTransitions(kSource, {passed("0"), passed("1"), Fell("2")}, metrics_);
+  ASSERT_EQ(lines_.size(), 2u);
+  EXPECT_TRUE(lines_[0].starts_with("WARN device unhealthy device=dummy.com/npu/2"));
+  EXPECT_EQ(lines_[1], "INFO devices healthy resource=dummy.com/npu count=2");
+  lines_.clear();
+  LogTransitions(kSource, {passed("0")}, metrics_);
+  EXPECT_EQ(lines_,
+            std::vector<std::string>{"INFO device healthy device=dummy.com/npu/0 from=unverified"});
+}
+
 TEST_F(ReportTest, PodsThatUsedMpsAreNamedWhenItIsDown) {
   Ledger ledger(Duration(1'000));
   ledger.Reconcile({{"a", "one", "u1", "main", kSource, {"0::1"}},
@@ -63,9 +80,9 @@ TEST_F(ReportTest, PodsThatUsedMpsAreNamedWhenItIsDown) {
   ReportHolders(kSource, {down, Fell("1")}, ledger);
   ReportHolders("dummy.com/third", {down}, ledger);
 
-  EXPECT_EQ(lines_, std::vector<std::string>{
-                        "WARN pods may have lost MPS: start them anew where their CUDA calls fail "
-                        "resource=dummy.com/npu pods=\"a/one, u3\""});
+  EXPECT_EQ(lines_,
+            std::vector<std::string>{"WARN pods may have lost MPS; restart those whose CUDA calls "
+                                     "fail resource=dummy.com/npu pods=\"a/one, u3\""});
 }
 
 TEST_F(ReportTest, EveryStepIsCounted) {

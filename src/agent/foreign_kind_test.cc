@@ -15,9 +15,11 @@
 #include "backend/fixture_kind_test.h"
 #include "backend/kind.h"
 #include "backend/pci_function.h"
+#include "backend/pci_place.h"
 #include "config/load.h"
 #include "config/schema/family.h"
 #include "config/schema/fields.h"
+#include "kinds/kinds.h"
 
 namespace tessera::agent {
 namespace {
@@ -69,11 +71,17 @@ class CardBackend : public Backend {
       Device device;
       device.key = {SourceOf(ProfileOf(config_, ReadPciFunction(root_, address))), address};
       device.address = device.visible_as = address;
+      DeviceTraits traits;
+      ReadPciPlace(root_, address, traits);
+      device.traits = std::move(traits);
       if (device.key.source == name_ || config::IsFamily(name_)) devices.push_back(device);
     }
     return devices;
   }
   Evidence Check(const Device&) override { return {.kind = EvidenceKind::kGood}; }
+  void LearnReset(const Device& device) override {
+    EXPECT_TRUE(os::ReplaceFile(root_.Path("/" + std::string(FileName(name_))), device.address));
+  }
 
  private:
   std::string SourceOf(const std::string& profile) const {
@@ -150,7 +158,7 @@ tessera::Kind CardKind() {
 
 class ForeignKindTest : public testing::Test {
  protected:
-  ForeignKindTest() {
+  explicit ForeignKindTest(Kinds kinds = Kinds(1, CardKind())) : kinds_(std::move(kinds)) {
     EXPECT_TRUE(os::MakeDirectories(kubelet_.device_plugins()));
     parts_.saver.Restore("boot");
     AddCard("0000:41:00.0", "0x0001");
@@ -203,7 +211,7 @@ class ForeignKindTest : public testing::Test {
   const FixtureTree tree_;
   const std::string dir_ = *os::MakeTemporaryDirectory(testing::TempDir() + "foreign");
   const kubelet::Directories kubelet_{dir_ + "/kubelet"};
-  const Kinds kinds_ = Kinds(1, CardKind());
+  const Kinds kinds_;
   const config::Schema schema_{kinds_};
   Node node_{SystemClock(), {}};
   PartsUnderTest parts_{node_, dir_};
@@ -213,6 +221,19 @@ TEST_F(ForeignKindTest, ItsDevicesAreOfferedAsThoseOfAnyKind) {
   Serve("- {name: fixture.com/card, card: {}}\n");
 
   AwaitOffered("fixture.com/card: 0000:41:00.0 0000:42:00.0 0000:43:00.0\n");
+}
+
+TEST_F(ForeignKindTest, AllBackendsLearnOfAResetThatAPersonReports) {
+  Serve("- {name: \"fixture.com/{profile}\", card: {}}\n");
+  AwaitOffered(
+      "fixture.com/card-0001: 0000:41:00.0\n"
+      "fixture.com/card-0002: 0000:42:00.0 0000:43:00.0\n");
+
+  parts_.reconciler.WasReset({"fixture.com/card-0002", "0000:43:00.0"});
+
+  for (const char* const member : {"/card-0001", "/card-0002"}) {
+    EXPECT_EQ(os::ReadFile(tree_.root().Path(member)).value(), "0000:43:00.0");
+  }
 }
 
 TEST_F(ForeignKindTest, AFamilyIsNamedByTheHardwareThatItsBackendFinds) {
@@ -253,6 +274,78 @@ TEST_F(ForeignKindTest, AConfigurationKnowsTheKindsThatItIsGivenAlone) {
             "t.yaml:6:28: unknown key 'dummy' in resources[0] [config-unknown-key]\n"
             "- {name: fixture.com/card, dummy: {}}\n"
             "                           ^\n");
+}
+
+// Beside the cards: pairs of them.
+class PairedKindTest : public ForeignKindTest {
+ protected:
+  PairedKindTest() : ForeignKindTest(WithPairs()) {
+    node_.ledger().Presume({});  // no container holds a device
+    Serve(
+        "- {name: \"fixture.com/{profile}\", card: {}}\n"
+        "- {name: fixture.com/pair, pair: {gpu: fixture.com/card-0002, nic: fixture.com/card-0001}}"
+        "\n");
+    AwaitOffered(
+        "fixture.com/card-0001: 0000:41:00.0\n"
+        "fixture.com/card-0002: 0000:42:00.0 0000:43:00.0\n"
+        "fixture.com/pair: 0000:42:00.0_0000:41:00.0\n");
+  }
+  static Kinds WithPairs() {
+    Kinds kinds(1, CardKind());
+    std::ranges::copy_if(AllKinds(), std::back_inserter(kinds),
+                         [](const tessera::Kind& kind) { return kind.section.name == "pair"; });
+    return kinds;
+  }
+  void Allocate(const std::string& resource, const std::string& id) {
+    std::optional<Result<Grant>> answer;
+    parts_.resources.Find(resource)->offering().allocator().Allocate(
+        {id}, [&](Result<Grant> grant) { answer = std::move(grant); });
+    EXPECT_TRUE(*answer) << answer->error().message;
+  }
+};
+
+TEST_F(PairedKindTest, WhoHasAPairHasItsPartsInTheirOwnResources) {
+  Allocate("fixture.com/pair", "0000:42:00.0_0000:41:00.0");
+
+  AwaitOffered(
+      "fixture.com/card-0001:\n"
+      "fixture.com/card-0002: 0000:43:00.0\n"
+      "fixture.com/pair: 0000:42:00.0_0000:41:00.0\n");
+}
+
+TEST_F(PairedKindTest, APairIsNotOfferedWhileSomebodyHasAPart) {
+  Allocate("fixture.com/card-0002", "0000:42:00.0");
+
+  AwaitOffered(
+      "fixture.com/card-0001: 0000:41:00.0\n"
+      "fixture.com/card-0002: 0000:42:00.0 0000:43:00.0\n"
+      "fixture.com/pair:\n");
+}
+
+TEST_F(PairedKindTest, WhatIsAskedForNextIsNearToWhatWasGranted) {
+  for (const char* address : {"0000:45:00.0", "0000:46:00.0"}) AddCard(address, "0x0001");
+  parts_.resources.RescanSoon();
+  AwaitOffered(
+      "fixture.com/card-0001: 0000:41:00.0 0000:45:00.0 0000:46:00.0\n"
+      "fixture.com/card-0002: 0000:42:00.0 0000:43:00.0\n"
+      "fixture.com/pair: 0000:42:00.0_0000:41:00.0 0000:43:00.0_0000:45:00.0\n");
+  const std::vector<std::string> free = {"0000:41:00.0", "0000:45:00.0", "0000:46:00.0"};
+  Allocator& cards = parts_.resources.Find("fixture.com/card-0001")->offering().allocator();
+  EXPECT_EQ(cards.Prefer(free, {}, 1), std::vector<std::string>{"0000:41:00.0"});
+
+  Allocate("fixture.com/card-0002", "0000:43:00.0");
+
+  EXPECT_EQ(cards.Prefer(free, {}, 1), std::vector<std::string>{"0000:45:00.0"});
+}
+
+TEST_F(PairedKindTest, APartThatComesLaterMakesAPair) {
+  AddCard("0000:45:00.0", "0x0001");
+  parts_.resources.RescanSoon();
+
+  AwaitOffered(
+      "fixture.com/card-0001: 0000:41:00.0 0000:45:00.0\n"
+      "fixture.com/card-0002: 0000:42:00.0 0000:43:00.0\n"
+      "fixture.com/pair: 0000:42:00.0_0000:41:00.0 0000:43:00.0_0000:45:00.0\n");
 }
 
 }  // namespace

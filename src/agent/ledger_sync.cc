@@ -16,6 +16,11 @@ constexpr Duration kTimeout{5'000};
 constexpr Duration kLongestPause{60'000};
 constexpr Duration kEagerPause{1'000};
 
+std::optional<os::FileInfo> SocketAt(const std::string& path) {
+  auto info = os::Inspect(path);
+  return info ? std::optional(*std::move(info)) : std::nullopt;
+}
+
 }  // namespace
 
 Duration NextPause(Duration last, Duration interval, Interest interest) {
@@ -43,7 +48,9 @@ LedgerSync::LedgerSync(os::Loop& loop, os::Workers& workers, Node& node, http::M
       next_(loop, [this] { Ask(); }),
       mailbox_(loop, *this) {
   // The first list may go out before kubelet answers, so the checkpoint's holders count until then.
-  if (ReadCheckpoint()) node_.ledger().Presume(checkpoint_);
+  // kubelet writes the checkpoint at each list of a plugin: without one, it has granted no device.
+  const Status read = ReadCheckpoint();
+  if (read || read.error().reason == Reason::kNotFound) node_.ledger().Presume(checkpoint_);
 }
 
 void LedgerSync::AskSoon(Duration delay) {
@@ -60,15 +67,24 @@ void LedgerSync::Ask() {
     return;
   }
   if (HasPodResources()) {
+    asked_ = SocketAt(directories_.pod_resources_socket());
     call_ = kubelet::PodResourcesCall::Ask(workers_, directories_.pod_resources_socket(), kTimeout,
                                            mailbox_.Bind(&LedgerSync::Answered));
     return;
   }
-  Answered(Fail(Reason::kPodResourcesUnavailable,
-                "{} is not there: kubelet's checkpoint alone tells who holds what, without the "
-                "names of pods and with those that ended until kubelet writes it again, and "
-                "nothing tells when kubelet has lost this agent unnoticed",
-                directories_.pod_resources()));
+  Answered(Fail(
+      Reason::kPodResourcesUnavailable,
+      "{} does not exist, so the agent reads kubelet's checkpoint, which lacks pod names and still "
+      "lists ended pods. If kubelet loses the agent's registration, the agent does not notice",
+      directories_.pod_resources()));
+}
+
+// An answer may be of the former kubelet or of the new one if the socket has changed meanwhile.
+void LedgerSync::NoteRestart() {
+  const auto socket = SocketAt(directories_.pod_resources_socket());
+  const bool is_sure = socket && socket == asked_;
+  if (!is_sure || socket != answered_by_) node_.ledger().KubeletRestarted();
+  answered_by_ = is_sure ? socket : std::nullopt;
 }
 
 bool LedgerSync::HasPodResources() const {
@@ -81,14 +97,15 @@ void LedgerSync::Answered(const Result<kubelet::PodResourcesView>& view) {
   metrics_.Add(http::Metric::kReconciliations, {view ? "good" : "failed"});
   bool news = false;
   if (view) {
-    if (error_) log::Info("the ledger is compared again");
+    if (error_) log::Info("the ledger is compared with kubelet again");
     error_.reset();
     told_ = true;
-    ReadCheckpoint();
+    (void)ReadCheckpoint();
+    NoteRestart();
     news = Reconcile(view->holdings);
     listener_.compared(view->allocatable);
   } else {
-    if (!error_) log::Warn("cannot compare the ledger", view.error());
+    if (!error_) log::Warn("cannot compare the ledger with kubelet", view.error());
     error_ = view.error();
     // The checkpoint may name pods that ended, but misses none, so it is safe to use alone. Once
     // the API has answered, its last answer stands.
@@ -119,7 +136,7 @@ bool LedgerSync::Reconcile(std::vector<Holding> told) {
                                resources_, SystemClock().Now());
   for (const Holding& holding : change.unexpected) {
     metrics_.Add(http::Metric::kDrift, {holding.resource});
-    log::Info("ledger drift: granted by another instance, or before this one started",
+    log::Info("ledger drift: kubelet lists a grant of another instance, or from before this start",
               {{"reason", ReasonName(Reason::kLedgerDrift)},
                {"resource", holding.resource},
                {"pod", holding.pod_namespace + "/" + holding.pod},
@@ -139,17 +156,14 @@ std::vector<Holding> LedgerSync::OwnHoldings(std::vector<Holding> holdings) cons
 }
 
 // Only the checkpoint names plain init containers, and their shares must not look free. So an
-// unreadable or torn checkpoint changes nothing. True if one was read.
-bool LedgerSync::ReadCheckpoint() {
-  auto text = os::ReadFile(directories_.device_plugins() + "/" + kubelet::kCheckpointFile);
-  if (!text) {
-    if (text.error().reason == Reason::kNotFound) checkpoint_.clear();
-    return false;
-  }
-  auto checkpoint = kubelet::ParseCheckpoint(*text);
-  if (!checkpoint) return false;
+// unreadable or torn checkpoint changes nothing.
+Status LedgerSync::ReadCheckpoint() {
+  const auto text = os::ReadFile(directories_.device_plugins() + "/" + kubelet::kCheckpointFile);
+  if (!text && text.error().reason == Reason::kNotFound) checkpoint_.clear();
+  TRY(text);
+  const kubelet::Checkpoint checkpoint = TRY(kubelet::ParseCheckpoint(*text));
   checkpoint_.clear();
-  for (const kubelet::CheckpointEntry& entry : checkpoint->entries) {
+  for (const kubelet::CheckpointEntry& entry : checkpoint.entries) {
     checkpoint_.push_back({.pod_namespace = "",
                            .pod = "",
                            .pod_uid = entry.pod_uid,
@@ -157,7 +171,7 @@ bool LedgerSync::ReadCheckpoint() {
                            .resource = entry.resource,
                            .share_ids = entry.ids()});
   }
-  return true;
+  return {};
 }
 
 }  // namespace tessera::agent

@@ -22,6 +22,7 @@
 #include "kubelet/root.h"
 #include "node/node.h"
 #include "os/alarm.h"
+#include "os/files.h"
 #include "os/loop.h"
 #include "os/mailbox.h"
 #include "os/worker.h"
@@ -64,8 +65,9 @@ class LedgerSync {
   void Ask();
   void Answered(const Result<kubelet::PodResourcesView>& view);
   bool HasPodResources() const;
+  void NoteRestart();
   bool Reconcile(std::vector<Holding> told);
-  bool ReadCheckpoint();
+  Status ReadCheckpoint();
   bool AllReconciled() const;
   std::vector<Holding> OwnHoldings(std::vector<Holding> holdings) const;
 
@@ -78,6 +80,9 @@ class LedgerSync {
   std::set<std::string> resources_;
   std::unique_ptr<kubelet::PodResourcesCall> call_;
   std::vector<Holding> checkpoint_;  // the last that could be read
+  // kubelet makes its socket anew at each start: the one that was asked, and that answered last.
+  std::optional<os::FileInfo> asked_;
+  std::optional<os::FileInfo> answered_by_;
   std::optional<Error> error_;
   bool told_ = false;   // the API has answered once
   Duration pause_;      // from the last answer to the next call

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/grants_page.h"
 #include "api/server.h"
 #include "base/captured_log_test.h"
 #include "kubelet/checkpoint.h"
@@ -173,6 +174,21 @@ TEST_F(LedgerSyncTest, TheCheckpointCountsAsHeldBeforeKubeletHasAnswered) {
   EXPECT_FALSE(ledger().reconciled(kSource));
 }
 
+TEST_F(LedgerSyncTest, WithoutACheckpointNobodyHoldsADeviceBeforeKubeletHasAnswered) {
+  Begin();
+
+  EXPECT_FALSE(ledger().IsHeld({kSource, "1"}));
+  EXPECT_FALSE(ledger().reconciled(kSource));
+}
+
+TEST_F(LedgerSyncTest, WithATornCheckpointAnyDeviceMayBeHeldBeforeKubeletHasAnswered) {
+  WriteCheckpoint("{");
+
+  Begin();
+
+  EXPECT_TRUE(ledger().IsHeld({kSource, "1"}));
+}
+
 TEST_F(LedgerSyncTest, WithoutTheApiTheCheckpointAloneTellsWhoHoldsWhat) {
   WriteCheckpoint({Entry("uid-a", "main", {"1"})});
   Begin();
@@ -185,9 +201,9 @@ TEST_F(LedgerSyncTest, WithoutTheApiTheCheckpointAloneTellsWhoHoldsWhat) {
   EXPECT_EQ(sync_->error(),
             (Error{Reason::kPodResourcesUnavailable,
                    directories_.pod_resources() +
-                       " is not there: kubelet's checkpoint alone tells who holds what, without "
-                       "the names of pods and with those that ended until kubelet writes it again, "
-                       "and nothing tells when kubelet has lost this agent unnoticed"}));
+                       " does not exist, so the agent reads kubelet's checkpoint, which lacks pod "
+                       "names and still lists ended pods. If kubelet loses the agent's "
+                       "registration, the agent does not notice"}));
 }
 
 TEST_F(LedgerSyncTest, WithNeitherEverythingMayBeInUseAndGrantsWait) {
@@ -216,6 +232,38 @@ TEST_F(LedgerSyncTest, WhatTheApiOnceToldStaysWhenItIsGone) {
   EXPECT_EQ(Count("reconciliations", "failed"), 1);
 }
 
+// The monitor's labels are those of this page.
+TEST_F(LedgerSyncTest, WhileTheApiIsAwayThePageOfGrantsKeepsItsNames) {
+  const std::vector<kubelet::CheckpointEntry> entries = {Entry("uid-a", "main", {"1"}),
+                                                         Entry("uid-b", "main", {"2"})};
+  StartKubelet();
+  Tell({Held("a", {"1"}), Held("b", {"2"})});
+  WriteCheckpoint(entries);
+  Begin();
+  Ask();
+  const BindContext context;
+  const PodFacts facts{.node = "worker-1", .ledger = ledger(), .context = context};
+  const auto of = [](const std::string& pod, const std::string& device) {
+    return R"({"devices":[{"device":")" + device + R"("}],"uid":"uid-)" + pod +
+           R"(","container":"main","resource":")" + kSource +
+           R"(","division":"","namespace":"default","pod":")" + pod + R"("})";
+  };
+  const std::string page =
+      R"({"node":"worker-1","released":false,"pods":{},"directories":[],"containers":[)" +
+      of("a", "1") + "," + of("b", "2") + "]}";
+  EXPECT_EQ(json::Write(GrantsPage(facts, {}, false)), page);
+
+  kubelet_.reset();
+  Ask();
+  EXPECT_EQ(Count("reconciliations", "failed"), 1);
+  EXPECT_EQ(json::Write(GrantsPage(facts, {}, false)), page);
+
+  EndKubelet();
+  Ask();
+  EXPECT_EQ(Count("reconciliations", "failed"), 2);
+  EXPECT_EQ(json::Write(GrantsPage(facts, {}, false)), page);
+}
+
 TEST_F(LedgerSyncTest, AnApiThatIsThereAndDoesNotAnswerLeavesNothingToTheCheckpoint) {
   EXPECT_TRUE(os::MakeDirectories(directories_.pod_resources()));
   WriteCheckpoint({Entry("uid-a", "main", {"1"})});
@@ -226,6 +274,29 @@ TEST_F(LedgerSyncTest, AnApiThatIsThereAndDoesNotAnswerLeavesNothingToTheCheckpo
   EXPECT_FALSE(ledger().reconciled(kSource));
   EXPECT_EQ(ledger().HeldIds(kSource), Ids{"1"});
   EXPECT_EQ(compared_, std::vector<Allocatable>());
+}
+
+TEST_F(LedgerSyncTest, AKubeletThatHasNoPodsYetAfterARestartEndsNone) {
+  StartKubelet();
+  Tell({Held("a", {"1"})});
+  WriteCheckpoint({Entry("uid-a", "main", {"1"})});
+  Begin();
+  Ask();
+  const Holdings held = {Held("a", {"1"}, "uid-a")};
+  ASSERT_EQ(ledger().holdings(), held);
+
+  EndKubelet();
+  StartKubelet();
+  Tell({});
+  Ask();
+  EXPECT_EQ(ledger().holdings(), held);
+
+  Tell({Held("a", {"1"})});
+  Ask();
+  EXPECT_EQ(ledger().holdings(), held);
+  Tell({});
+  Ask();
+  EXPECT_EQ(ledger().holdings(), Holdings());
 }
 
 TEST_F(LedgerSyncTest, ATornCheckpointChangesNothing) {
@@ -264,9 +335,10 @@ TEST_F(LedgerSyncTest, WhatNoAllocateGaveIsDrift) {
   Ask();
 
   EXPECT_EQ(Count("drift", kSource), 1);
-  EXPECT_EQ(told.text(),
-            "INFO ledger drift: granted by another instance, or before this one started "
-            "reason=ledger-drift resource=dummy.com/npu pod=default/a container=main ids=1\n");
+  EXPECT_EQ(
+      told.text(),
+      "INFO ledger drift: kubelet lists a grant of another instance, or from before this start "
+      "reason=ledger-drift resource=dummy.com/npu pod=default/a container=main ids=1\n");
 }
 
 TEST_F(LedgerSyncTest, OnlyWhatHasChangedIsTold) {
@@ -287,14 +359,15 @@ TEST_F(LedgerSyncTest, AFailureIsToldOnceAndItsEndToo) {
   CapturedLog told;
 
   Ask();
-  EXPECT_TRUE(told.text().starts_with("WARN cannot compare the ledger reason=")) << told.text();
+  EXPECT_TRUE(told.text().starts_with("WARN cannot compare the ledger with kubelet reason="))
+      << told.text();
   told.Take();
   Ask();
   EXPECT_EQ(told.Take(), "");
 
   StartKubelet();
   Ask();
-  EXPECT_EQ(told.Take(), "INFO the ledger is compared again\n");
+  EXPECT_EQ(told.Take(), "INFO the ledger is compared with kubelet again\n");
   EXPECT_EQ(sync_->error(), std::nullopt);
 }
 

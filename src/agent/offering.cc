@@ -21,8 +21,8 @@ Status Put(const Offer& offer, std::vector<std::string> ids, GrantInbox& inbox,
   const PutResult put = inbox.Put(offer.resource, std::move(ids), SystemClock().Now());
   if (put.rival) {
     return Fail(Reason::kExcluded,
-                "{}: hardware that was asked for is that of {}, which may be in use",
-                offer.resource, put.rival->Text());
+                "{}: the requested hardware belongs to {} too, which may be in use", offer.resource,
+                put.rival->Text());
   }
   if (put.excludes) exclusive_granted();
   return {};
@@ -34,13 +34,14 @@ Offering::Offering(Surroundings at, const config::Config& config, const std::str
                    kubelet::RegistrationPath path, const kubelet::Directories& directories,
                    const kubelet::PluginOptions& options, std::shared_ptr<GrantInbox> inbox)
     : at_(std::move(at)), resource_(resource) {
-  allocator_ =
-      std::make_shared<Allocator>(resource_, std::make_shared<os::Workers>(kPreStartThreads),
-                                  at_.binder, at_.context, at_.metrics,
-                                  [inbox = std::move(inbox), told = at_.exclusive_granted](
-                                      const Offer& offer, std::vector<std::string> ids) {
-                                    return Put(offer, std::move(ids), *inbox, told);
-                                  });
+  allocator_ = std::make_shared<Allocator>(
+      resource_, std::make_shared<os::Workers>(kPreStartThreads), at_.binder, at_.context,
+      at_.metrics,
+      [inbox = std::move(inbox), told = at_.exclusive_granted](const Offer& offer,
+                                                               std::vector<std::string> ids) {
+        return Put(offer, std::move(ids), *inbox, told);
+      },
+      at_.recent);
   plugin_ = std::make_unique<kubelet::Plugin>(
       at_.loop, at_.workers,
       kubelet::Plugin::Parameters{.resource = resource_,

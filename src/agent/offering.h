@@ -35,6 +35,7 @@ class Offering {
     kubelet::PluginObserver& observer;
     std::shared_ptr<GrantBinder> binder;
     std::shared_ptr<BindContext> context;
+    std::shared_ptr<RecentGrant> recent;
     std::function<void()> exclusive_granted;  // any thread; the device excludes other devices
   };
   // Each grant is put into `inbox` before Allocate is answered.

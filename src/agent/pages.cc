@@ -103,7 +103,7 @@ json::Object HolderOf(const Tables& tables, const Holding& holding, const Device
   return holder;
 }
 
-// The GPU's capacity for virtual GPUs, and the granted part of it.
+// The GPU's capacity for virtual GPUs, and the granted part of it, in percent of compute time.
 json::Object RoomOf(const View& view, const Device& device, const FractionRules& fractions) {
   const DeviceCapacity capacity = CapacityOf(device, fractions);
   DeviceUsage taken;
@@ -111,10 +111,14 @@ json::Object RoomOf(const View& view, const Device& device, const FractionRules&
     const auto found = of->second.by_device.find(device.key.id);
     if (found != of->second.by_device.end()) taken = found->second;
   }
-  return {{"memoryBytes", static_cast<uint64_t>(capacity.memory) << kMiB},
-          {"memoryGrantedBytes", static_cast<uint64_t>(taken.memory) << kMiB},
-          {"cores", capacity.cores},
-          {"coresGranted", taken.cores}};
+  json::Object room{{"memoryBytes", static_cast<uint64_t>(capacity.memory) << kMiB},
+                    {"memoryGrantedBytes", static_cast<uint64_t>(taken.memory) << kMiB},
+                    {"cores", capacity.cores},
+                    {"coresGranted", taken.cores}};
+  if (!capacity.has_units) return room;
+  room["cores"] = kAllCores;
+  room["coresGranted"] = capacity.cores == 0 ? 0 : taken.cores * kAllCores / capacity.cores;
+  return room;
 }
 
 std::string TimeOf(const View& view, Steady time) {
@@ -189,12 +193,20 @@ json::Object ResourceObject(const View& view, const std::string& name,
   return object;
 }
 
+json::Array PartNames(const Device& device) {
+  json::Array names;
+  for (const DeviceKey& part : device.traits->parts) names.emplace_back(part.Text());
+  return names;
+}
+
 // Why a device is offered, or is not; for `tessera explain`.
 json::Object Candidate(const View& view, const Device& device, const SharesByDevice& shares) {
   std::optional<Error> trouble = view.node.TroubleOf(device);
   json::Object object{
       {"source", device.key.source},
       {"id", device.key.id},
+      {"model", device.model},
+      {"parts", PartNames(device)},
       {"offered", !trouble},
       {"resource", device.key.source},
       {"numaNodes", json::Array(device.numa_nodes.begin(), device.numa_nodes.end())},
@@ -208,17 +220,17 @@ json::Object Candidate(const View& view, const Device& device, const SharesByDev
     return object;
   }
   if (ids.empty() || resource == view.resources.end()) {
-    object["why"] = "healthy, but not in the list kubelet has";
+    object["why"] = "healthy, but not in kubelet's list";
     return object;
   }
   const OfferPtr offer = resource->second->offer();
   const bool kept = offer->IsKept(offer->shares.Find(ids.front())->device);
   const auto withheld = std::ranges::count_if(
       ids, [&](const std::string& id) { return offer->withheld.contains(id); });
-  object["why"] = fmt::format(
-      "healthy, offered as {}{}{}", Count(ids.size(), "share"),
-      kept ? " of a former policy, until nobody holds it" : "",
-      withheld > 0 ? fmt::format("; there is no room for {} of them now", withheld) : "");
+  object["why"] =
+      fmt::format("healthy, offered as {}{}{}", Count(ids.size(), "share"),
+                  kept ? " of a former policy until no container holds it" : "",
+                  withheld > 0 ? fmt::format("; {} of them do not fit now", withheld) : "");
   auto grant = Allocate(*offer, resource->second->resource().rendering, std::span(ids.data(), 1));
   if (!grant) return object;
   object["grant"] = json::Object{{"envs", MapOf(grant->envs)},

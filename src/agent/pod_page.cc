@@ -115,10 +115,8 @@ class KnownPod {
 
   Error Unknown() const {
     std::string message = fmt::format(
-        "node {}: neither kubelet nor the API server has told the agent of pod {}: it is on "
-        "another "
-        "node ('kubectl get pod -o wide' names it), has ended, asks for nothing that is served "
-        "here, or is not spelt so",
+        "node {}: neither kubelet nor the API server reports pod {}. It is on another node (see "
+        "'kubectl get pod -o wide'), has ended, requests nothing served here, or is misspelt",
         facts_.node, Brief(name_));
     if (!nobodys_.empty()) {
       const RecordedRefusal& newest = nobodys_.front();
@@ -211,7 +209,7 @@ class KnownPod {
         return holding->container == name && facts_.late.contains(holding->resource);
       });
       if (!late) return {"holds"};
-      return {"promised", "its grant is bound when kubelet makes the container: wait for that"};
+      return {"promised", "its grant is bound when kubelet creates the container; wait for that"};
     }
     if (json::GetObject(page, "asks")->empty()) return {"nothing"};
     return {"waits",
@@ -279,9 +277,11 @@ json::Array PartsPage(std::span<const Fraction> parts) {
   constexpr int kMiB = 20;
   json::Array array;
   for (const Fraction& part : parts) {
-    array.push_back(json::Object{{"device", part.device},
-                                 {"memoryBytes", static_cast<uint64_t>(part.memory) << kMiB},
-                                 {"cores", part.cores}});
+    json::Object page{{"device", part.device},
+                      {"memoryBytes", static_cast<uint64_t>(part.memory) << kMiB},
+                      {"cores", part.cores}};
+    if (!part.units.empty()) page["units"] = part.units;
+    array.push_back(std::move(page));
   }
   return array;
 }

@@ -25,7 +25,8 @@ struct PodFacts {
 // causes.
 Result<json::Value> PodPage(const PodFacts& facts, const std::string& name);
 
-// A grant's fractions: [{"device": "GPU-1", "memoryBytes": 1048576, "cores": 30}].
+// A grant's fractions: [{"device": "GPU-1", "memoryBytes": 1048576, "cores": 30}]. Of a device with
+// units of compute time, "cores" is their number, and "units" has them: "0-29".
 json::Array PartsPage(std::span<const Fraction> parts);
 
 }  // namespace tessera::agent

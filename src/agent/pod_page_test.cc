@@ -6,23 +6,23 @@
 namespace tessera::agent {
 namespace {
 
-constexpr char kGpu[] = "nvidia.com/gpu";
+constexpr char kPodsGpu[] = "nvidia.com/gpu";
 constexpr char kNpuResource[] = "dummy.com/npu";
 
 class PodPageTest : public testing::Test {
  protected:
   // A pod that HAMi's scheduler has placed.
   static kube::Pod Train() {
-    return {
-        .uid = "uid-1",
-        .pod_namespace = "default",
-        .name = "train-0",
-        .node = "worker-1",
-        .phase = kube::Pod::Phase::kPending,
-        .annotations = {{"hami.io/vgpu-node", "worker-1"},
-                        {"hami.io/bind-phase", "allocating"},
-                        {"hami.io/vgpu-devices-allocated", "GPU-1,NVIDIA,4096,30:;"}},
-        .containers = {{.name = "main", .limits = {{kGpu, "1"}, {"nvidia.com/gpumem", "4096"}}}}};
+    return {.uid = "uid-1",
+            .pod_namespace = "default",
+            .name = "train-0",
+            .node = "worker-1",
+            .phase = kube::Pod::Phase::kPending,
+            .annotations = {{"hami.io/vgpu-node", "worker-1"},
+                            {"hami.io/bind-phase", "allocating"},
+                            {"hami.io/vgpu-devices-allocated", "GPU-1,NVIDIA,4096,30:;"}},
+            .containers = {
+                {.name = "main", .limits = {{kPodsGpu, "1"}, {"nvidia.com/gpumem", "4096"}}}}};
   }
   void Hold(const std::string& resource, std::vector<std::string> ids) {
     ledger_.Reconcile({{"default", "train-0", "uid-1", "main", resource, std::move(ids)}},
@@ -30,7 +30,7 @@ class PodPageTest : public testing::Test {
   }
   void Grant() {
     facts_.grants.emplace_back("0123", std::make_shared<BindingRecord>(BindingRecord{
-                                           .resource = kGpu,
+                                           .resource = kPodsGpu,
                                            .pod_uid = "uid-1",
                                            .container = "main",
                                            .directory = "/usr/local/vgpu/containers/uid-1_main",
@@ -40,7 +40,7 @@ class PodPageTest : public testing::Test {
   void Refuse(const std::string& pod_uid, const std::string& container) {
     context_.events.RecordRefusal({.pod_uid = pod_uid,
                                    .container = container,
-                                   .resource = kGpu,
+                                   .resource = kPodsGpu,
                                    .error = {Reason::kNoRoom, "GPU-1 has 100 MiB left"}});
   }
   json::Object Page() {
@@ -52,12 +52,12 @@ class PodPageTest : public testing::Test {
 
   Ledger ledger_{Duration(1000)};
   BindContext context_;
-  PodFacts facts_{.node = "worker-1", .ledger = ledger_, .context = context_, .late = {kGpu}};
+  PodFacts facts_{.node = "worker-1", .ledger = ledger_, .context = context_, .late = {kPodsGpu}};
 };
 
 TEST_F(PodPageTest, ABoundContainerIsShownWithItsPlacementItsSharesAndItsGrant) {
   context_.pods.Put(Train());
-  Hold(kGpu, {"GPU-1::3"});
+  Hold(kPodsGpu, {"GPU-1::3"});
   Grant();
   EXPECT_EQ(json::Value(Page()), json::Parse(R"({
     "pod": "default/train-0", "uid": "uid-1", "node": "worker-1", "phase": "Pending",
@@ -81,7 +81,7 @@ TEST_F(PodPageTest, ABoundContainerIsShownWithItsPlacementItsSharesAndItsGrant) 
 
 TEST_F(PodPageTest, ARefusedContainerSaysWhyHowOftenAndWhatToDo) {
   context_.pods.Put(Train());
-  Hold(kGpu, {"GPU-1::3"});
+  Hold(kPodsGpu, {"GPU-1::3"});
   Refuse("uid-1", "main");
   Refuse("uid-1", "main");
   const json::Object container = Container();
@@ -101,7 +101,7 @@ TEST_F(PodPageTest, ARefusedContainerSaysWhyHowOftenAndWhatToDo) {
 
 TEST_F(PodPageTest, WhoseGrantIsNotBoundYetHasAPromise) {
   context_.pods.Put(Train());
-  Hold(kGpu, {"GPU-1::3"});
+  Hold(kPodsGpu, {"GPU-1::3"});
   EXPECT_EQ(Container().at("state"), "promised");
 }
 
@@ -126,7 +126,7 @@ TEST_F(PodPageTest, WhatKubeletHoldsOfThatNameCountsWhateverPodTheApiServerHasOf
   kube::Pod former = Train();
   former.uid = "uid-0";
   context_.pods.Put(former);
-  Hold(kGpu, {"GPU-1::3"});
+  Hold(kPodsGpu, {"GPU-1::3"});
   Refuse("uid-1", "main");
   EXPECT_EQ(Container().at("state"), "refused");
 }
@@ -154,9 +154,9 @@ TEST_F(PodPageTest, OfAPodThatNobodyKnowsItIsSaidWhereItMayBe) {
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error(),
             (Error{Reason::kNotFound,
-                   "node worker-1: neither kubelet nor the API server has told the agent of pod "
-                   "default/train-0: it is on another node ('kubectl get pod -o wide' names it), "
-                   "has ended, asks for nothing that is served here, or is not spelt so"}));
+                   "node worker-1: neither kubelet nor the API server reports pod default/train-0. "
+                   "It is on another node (see 'kubectl get pod -o wide'), has ended, requests "
+                   "nothing served here, or is misspelt"}));
   Refuse("", "");
   EXPECT_NE(PodPage(facts_, "default/train-0").error().message.find("GPU-1 has 100 MiB left"),
             std::string::npos);

@@ -158,6 +158,9 @@ Result<DeviceKey> Reconciler::ReconcileOrder(const Result<Node::OrderResult>& or
 }
 
 void Reconciler::WasReset(const DeviceKey& device) {
+  if (const Device* const known = at_.node.inventory()->Find(device)) {
+    at_.resources.LearnReset(*known);
+  }
   Reconcile(at_.node.Observe(device.source, {{device,
                                               {.kind = EvidenceKind::kReset,
                                                .source = EvidenceSource::kCall,

@@ -127,9 +127,9 @@ TEST_F(ServedExclusionTest, KubeletIsRefusedWhatItChoseBeforeItHeardOfThat) {
   EXPECT_EQ(Allocate(kPart, "1"), "");
 
   EXPECT_EQ(Allocate(kCard, "0"),
-            "fixture.com/card: hardware that was asked for is that of parts.com/part/1, which "
-            "may be in use [excluded]: wait until the pods that hold the device named have ended, "
-            "or end them; then it is offered by itself");
+            "fixture.com/card: the requested hardware belongs to parts.com/part/1 too, which may "
+            "be in use [excluded]: wait until the pods that hold the device named have ended, or "
+            "end them; then it is offered by itself");
   AwaitOffered(kCard, "");
   EXPECT_EQ(Offered(kPart), "0 1 ");
 }
@@ -144,7 +144,7 @@ TEST_F(ServedExclusionTest, ARivalThatAnOlderOfferDoesNotKnowIsRefusedAllTheSame
   EXPECT_EQ(Allocate(kCard, "0"), "");
 
   EXPECT_EQ(Allocate(kPart, "0"),
-            "parts.com/part: hardware that was asked for is that of fixture.com/card/0, which may "
+            "parts.com/part: the requested hardware belongs to fixture.com/card/0 too, which may "
             "be in use [excluded]: wait until the pods that hold the device named have ended, or "
             "end them; then it is offered by itself");
 }

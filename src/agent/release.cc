@@ -37,13 +37,13 @@ void Release::Hold(Steady until) {
   const Duration left = until - SystemClock().Now();
   until_text_ = FormatTime(SystemClock().WallNow() + left);
   timer_ = loop_.After(left, [this] { (void)End(); });
-  libraries_.set_released(Error{
-      Reason::kReleased, fmt::format("let go of by 'tessera release' until {}", until_text_)});
+  libraries_.set_released(
+      Error{Reason::kReleased, fmt::format("closed by 'tessera release' until {}", until_text_)});
 }
 
 Status Release::Begin(Duration time) {
   if (time <= Duration(0) || time > kLongest) {
-    return Fail(Reason::kInvalid, "the time must be more than nothing and at most {}",
+    return Fail(Reason::kInvalid, "the time must be above 0 and at most {}",
                 FormatDuration(kLongest));
   }
   Hold(SystemClock().Now() + time);
@@ -53,7 +53,7 @@ Status Release::Begin(Duration time) {
     return Fail(Reason::kNotFound, "no resource of this node holds a vendor's library");
   }
   Save();
-  log::Info("vendors' libraries are let go of",
+  log::Info("vendors' libraries are closed",
             {{"resources", Join(released, ", ")}, {"until", until_text_}});
   return {};
 }
@@ -62,7 +62,7 @@ Status Release::Begin(Duration time) {
 void Release::Save() const {
   const json::Object order{{"bootId", boot_id_}, {"until", until_->time_since_epoch().count()}};
   if (Status saved = os::ReplaceFile(path_, json::Write(order) + "\n"); !saved) {
-    log::Warn("the release ends with this process: it cannot be saved", saved.error());
+    log::Warn("the release cannot be saved and ends with this process", saved.error());
   }
 }
 
@@ -74,7 +74,7 @@ Status Release::End() {
   libraries_.set_released({});
   (void)os::RemoveFile(path_);
   if (!released.empty()) {
-    log::Info("vendors' libraries are taken up again", {{"resources", Join(released, ", ")}});
+    log::Info("vendors' libraries are opened again", {{"resources", Join(released, ", ")}});
   }
   return {};
 }

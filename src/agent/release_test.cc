@@ -55,7 +55,7 @@ TEST_F(ReleaseTest, LibrariesAreLetGoOfUntilATimeThatIsSaid) {
   ASSERT_TRUE(release_->Begin(kHour));
 
   const std::string until = UntilOf(*release_);
-  EXPECT_EQ(order_, (Error{Reason::kReleased, "let go of by 'tessera release' until " + until}));
+  EXPECT_EQ(order_, (Error{Reason::kReleased, "closed by 'tessera release' until " + until}));
   EXPECT_TRUE(release_->under_way());
   EXPECT_EQ(release_->Page(), json::Value(json::Object{{"until", until},
                                                        {"resources", {"nvidia.com/gpu"}},
@@ -91,7 +91,7 @@ TEST_F(ReleaseTest, WhatIsNotUnderWayDoesNotEnd) {
 TEST_F(ReleaseTest, NoTimeAndMoreThanAnHourAreRefused) {
   for (const Duration time : {Duration(-1), Duration(0), kHour + Duration(1)}) {
     EXPECT_EQ(release_->Begin(time).error(),
-              (Error{Reason::kInvalid, "the time must be more than nothing and at most 1h"}));
+              (Error{Reason::kInvalid, "the time must be above 0 and at most 1h"}));
   }
   EXPECT_EQ(order_, std::nullopt);
 }
@@ -124,7 +124,7 @@ TEST_F(ReleaseTest, AnotherProcessOfTheBootGoesOnWithIt) {
   const auto next = Restart();
 
   EXPECT_EQ(order_,
-            (Error{Reason::kReleased, "let go of by 'tessera release' until " + UntilOf(*next)}));
+            (Error{Reason::kReleased, "closed by 'tessera release' until " + UntilOf(*next)}));
   EXPECT_TRUE(next->under_way());
 }
 

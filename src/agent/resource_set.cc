@@ -10,6 +10,7 @@
 #include "backend/kind.h"
 #include "base/log.h"
 #include "config/schema/family.h"
+#include "device/compose.h"
 #include "grant/grant.h"
 
 namespace tessera::agent {
@@ -49,6 +50,7 @@ void ResourceSet::Open(const config::Config& config, kubelet::RegistrationPath p
   for (const config::Resource& resource : config_.resources) {
     if (!config::IsFamily(resource.name)) Add(resource);
   }
+  AddHeld();
   AddKnown();
   SetFamilies();
   changed_();
@@ -95,6 +97,30 @@ ServedResources::iterator ResourceSet::Remove(ServedResources::iterator at) {
   return next;
 }
 
+// Adds devices that a container holds though no state of them is left, if they are made of others.
+// A scan would find them last, and perhaps make others; their parts would be granted meanwhile.
+void ResourceSet::AddHeld() {
+  for (const auto& [name, served] : served_) {
+    const auto parts_of = KindOf(served->resource())->parts_of;
+    if (parts_of == nullptr) continue;
+    std::vector<Device> devices;
+    for (const Device& device : at_.node.inventory()->devices) {
+      if (device.key.source == name) devices.push_back(device);
+    }
+    for (const std::string& id : at_.node.ledger().HeldIds(name)) {
+      const DeviceKey key{name, DeviceOfShare(id)};
+      if (std::ranges::count(devices, key, &Device::key) > 0) continue;
+      DeviceTraits traits{.parts = parts_of(served->resource(), key.id)};
+      for (const DeviceKey& part : traits.parts) traits.takes.push_back(PartName(part));
+      Device& held = devices.emplace_back();
+      held.key = key;
+      held.present = false;
+      held.traits = std::move(traits);
+    }
+    at_.node.UpdateDevices(name, std::move(devices));
+  }
+}
+
 // Serves known devices before the first scan finds them, because containers may hold them. Devices
 // of a resource that is not served are retired, so that no other resource offers them.
 void ResourceSet::AddKnown() {
@@ -116,7 +142,7 @@ void ResourceSet::SetFamilies() {
     families_.push_back(same != former.end()
                             ? std::move(*same)
                             : std::make_unique<Family>(at_.loop, config_, resource,
-                                                       released_.has_value(),
+                                                       released_.has_value(), at_.found,
                                                        [this] { SettleFamilies(); }));
   }
 }
@@ -127,11 +153,18 @@ bool ResourceSet::IsConfigured(const std::string& name) const {
 
 void ResourceSet::SettleFamilies() {
   std::set<std::string> found;
+  std::vector<FoundDevices::Family> families;
   for (const auto& family : families_) {
     if (family->members()) found.insert(family->members()->begin(), family->members()->end());
+    families.push_back({.resource = family->resource(),
+                        .members = family->members(),
+                        .may_have = [resource = family->resource()](const std::string& name) {
+                          return MayHave(resource, name);
+                        }});
   }
   const bool added = AddMembers(found);
   const bool ended = EndMembers(found);
+  at_.found->SetFamilies(std::move(families));  // after the members that were added
   if (added || ended) changed_();
 }
 
@@ -143,8 +176,8 @@ bool ResourceSet::AddMembers(const std::set<std::string>& found) {
           families_, [&](const auto& family) { return MayHave(family->resource(), name); });
       if (of_family && told_.insert(name).second) {
         log::Warn(
-            "devices are not served: a family finds them, but their resource is configured "
-            "and does not take them",
+            "devices are not served: a family found them, but their resource is configured without "
+            "them",
             {{"resource", name}});
       }
       continue;
@@ -191,6 +224,10 @@ void ResourceSet::RescanSoon() {
   for (auto& family : families_) family->RescanSoon();
 }
 
+void ResourceSet::LearnReset(const Device& device) {
+  for (auto& [name, resource] : served_) resource->backend().LearnReset(device);
+}
+
 void ResourceSet::SetReleased(std::optional<Error> released) {
   released_ = std::move(released);
   for (auto& family : families_) family->SetReleased(released_.has_value());
@@ -234,11 +271,11 @@ bool ResourceSet::Compare(const std::map<std::string, int>& allocatable) {
 }
 
 bool ResourceSet::RefreshCheckpoint() {
-  if (!at_.node.ledger().AnyUnnamed()) return false;
+  if (!at_.node.ledger().AnyUnlisted()) return false;
   const Steady now = SystemClock().Now();
   const bool waits = AnyWaitsForHolders() || at_.preparations->AnyLeft() ||
                      grants_.binder()->AnyLacksCapacity() || at_.node.AnyVanished() ||
-                     !at_.node.retired().empty();
+                     !at_.node.retired().empty() || at_.node.ledger().AnyMayHaveEnded();
   if (refreshed_ && (!waits || now - *refreshed_ < kRefreshPause)) return false;
   const auto streaming = [](const auto& item) {
     return item.second->offering().streaming() && item.second->offering().published();
@@ -335,7 +372,7 @@ std::string ResourceSet::NotReady() const {
   }
   for (const auto& family : families_) {
     if (family->looked()) continue;
-    text += fmt::format("{}: not looked for yet\n", family->resource().name);
+    text += fmt::format("{}: not discovered yet\n", family->resource().name);
   }
   return text;
 }

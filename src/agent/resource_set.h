@@ -42,6 +42,8 @@ class ResourceSet {
   // Adds resources for profiles that the families found, and ends those whose profiles are gone.
   void SettleFamilies();
   void RescanSoon();
+  // Tells all backends that a person reported a reset.
+  void LearnReset(const Device& device);
   // Makes all backends close their vendors' libraries, with this error for their devices; nothing:
   // opens them again. Also applies to backends that are made later.
   void SetReleased(std::optional<Error> released);
@@ -84,6 +86,7 @@ class ResourceSet {
  private:
   void Add(const config::Resource& resource);
   ServedResources::iterator Remove(ServedResources::iterator at);
+  void AddHeld();
   void AddKnown();
   void SetFamilies();
   bool AddMembers(const std::set<std::string>& found);

@@ -2,6 +2,7 @@
 #include "agent/routes.h"
 
 #include "agent/control_request.h"
+#include "agent/grants_page.h"
 #include "base/log.h"
 
 namespace tessera::agent {
@@ -60,7 +61,7 @@ Result<json::Value> Follow(const RouteSources& sources, const ResetOrder& order)
   if (sources.node.VerdictOf(key).remedy != Remedy::kReset) {
     return Fail(Reason::kInvalid, "device {} does not wait for a reset", key.Text());
   }
-  log::Info("the device was reset, says a person", {{"device", key.Text()}});
+  log::Info("a person confirmed the device's reset", {{"device", key.Text()}});
   sources.reconciler.WasReset(key);
   return json::Value(json::Object{{"device", key.Text()}});
 }
@@ -83,12 +84,17 @@ http::Handler ReadRoutes(RouteSources sources) {
   };
 }
 
-// Pods' annotations are private, so /explain?pod is not on the status port.
+// Pods' annotations are private, so /explain?pod is not on the status port. /grants names hosts'
+// directories.
 http::Handler ControlRoutes(RouteSources sources) {
   return [sources = std::move(sources)](const http::Request& request) {
     const auto pod = request.query.find("pod");
     if (request.path == "/explain" && pod != request.query.end()) {
       return Answer(PodPage(sources.pods(), pod->second));
+    }
+    if (request.path == "/grants") {
+      return http::Json(
+          GrantsPage(sources.pods(), sources.view().resources, sources.release.under_way()));
     }
     return request.method == "POST" ? Answer(CarryOut(sources, request)) : Read(sources, request);
   };

@@ -33,8 +33,8 @@ struct RouteSources {
 
 // GET /metrics, /healthz, /readyz, /inventory, /ledger, /explain, /cdi, /release.
 http::Handler ReadRoutes(RouteSources sources);
-// All of ReadRoutes, GET /explain?pod=NAMESPACE/POD, and POST /cordon, /uncordon, /was-reset,
-// /release.
+// All of ReadRoutes, GET /explain?pod=NAMESPACE/POD, GET /grants, and POST /cordon, /uncordon,
+// /was-reset, /release.
 http::Handler ControlRoutes(RouteSources sources);
 
 }  // namespace tessera::agent

@@ -7,7 +7,9 @@
 
 #include "backend/kind.h"
 #include "base/log.h"
+#include "device/compose.h"
 #include "grant/grant.h"
+#include "kubelet/call_unix.h"
 
 namespace tessera::agent {
 namespace {
@@ -36,9 +38,10 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
     : at_(at),
       resource_(resource),
       config_(WithoutResources(config)),
-      discovery_(at_.loop, at_.workers, *this),
+      discovery_(at_.loop, at_.workers, *this, at_.found, kubelet::CallUnix),
       readiness_(at_.metrics),
       mailbox_(at_.loop, *this) {
+  at_.found->Expect(resource_.name);
   discovery_.Make(config_, resource_);
   ServePreparations();
   offering_ = std::make_unique<Offering>(
@@ -49,6 +52,7 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
                              .observer = at_.observer,
                              .binder = std::move(binder),
                              .context = at_.context,
+                             .recent = at_.recent,
                              .exclusive_granted = mailbox_.Bind([](ServedResource& self) {
                                self.at_.events.ExclusiveGranted(self);
                              })},
@@ -58,12 +62,42 @@ ServedResource::ServedResource(const Surroundings& at, std::shared_ptr<GrantBind
 
 ServedResource::~ServedResource() {
   at_.preparations->Retire(resource_.name);
+  at_.found->Drop(resource_.name);
   offering_.reset();  // ends kubelet's calls, which use the backend
 }
 
 void ServedResource::ServePreparations() {
   at_.preparations->Serve(resource_, *KindOf(resource_), discovery_.shared_backend(),
                           CdiDirectory());
+}
+
+// Devices of other resources may be made of its own. They share one only as far as the plan goes:
+// after a change of the policy, containers may still hold devices whole.
+void ServedResource::ShowDevices() {
+  if (!discovery_.scanned()) return;
+  const Plan plan = at_.node.PlanFor(resource_.name, resource_.policy);
+  const auto replicas = [](const Policy& policy) {
+    return policy.division == Division::kReplicas ? policy.replicas : 1;
+  };
+  FoundDevices::Terms terms{.variable = resource_.rendering.env,
+                            .shares = std::min(replicas(plan.policy), replicas(resource_.policy)),
+                            .cdi = discovery_.cdi()};
+  for (const auto& [device, ids] : plan.kept) {
+    if (AnyWhole(ids)) terms.whole.insert(device);
+  }
+  if (terms.shares > 1) AddWholeParts(terms);
+  at_.found->Put(resource_.name, std::move(terms), at_.node.inventory());
+}
+
+// Devices that a container has whole as parts of others.
+void ServedResource::AddWholeParts(FoundDevices::Terms& terms) const {
+  for (const Device& device : at_.node.inventory()->devices) {
+    for (const DeviceKey& part : device.traits->parts) {
+      const bool whole = part.source == resource_.name &&
+                         std::ranges::count(device.traits->takes, PartName(part)) > 0;
+      if (whole && at_.node.ledger().MayBeInUse(device.key)) terms.whole.insert(part.id);
+    }
+  }
 }
 
 void ServedResource::Start() {
@@ -110,6 +144,7 @@ void ServedResource::Apply(const config::Config& config, const config::Resource&
     discovery_.SetParameters(config_);
   }
   ServePreparations();
+  ShowDevices();
   offering_->plugin().SetOptions(OptionsOf(backend(), resource_));
   LookAtGrants();
   at_.events.ListDue(*this);
@@ -152,7 +187,9 @@ void ServedResource::DeviceReported(const Observation& observation) {
 }
 
 void ServedResource::DriverErrorReported(const std::string& device, const std::string& code) {
-  at_.metrics.Add(http::Metric::kDriverErrors, {resource_.name, device, code});
+  const bool numbered = KindOf(resource_)->numbers_errors;
+  at_.metrics.Add(numbered ? http::Metric::kNumberedErrors : http::Metric::kDriverErrors,
+                  {resource_.name, device, code});
 }
 
 void ServedResource::ChecksEnded(const std::vector<Observation>& observations) {
@@ -201,6 +238,7 @@ DeviceList ServedResource::OwnDevices() const {
 }
 
 void ServedResource::CheckDevices() {
+  ShowDevices();
   discovery_.CheckDevices(OwnDevices());
 }
 
@@ -238,7 +276,7 @@ Allocator::Snapshot ServedResource::Terms() const {
           .cdi_dir = CdiDirectory(),
           .described = cdi,
           .preparations = backend().preparer() != nullptr ? at_.preparations : nullptr,
-          .undescribed = cdi == nullptr && KindOf(resource_)->cdi != nullptr};
+          .undescribed = cdi == nullptr && KindOf(resource_)->describes};
 }
 
 std::string ServedResource::CdiDirectory() const {
@@ -248,7 +286,7 @@ std::string ServedResource::CdiDirectory() const {
 std::optional<ServedResource::Description> ServedResource::Describe(const Offer& offer) {
   Description description{CdiDirectory(), {}, CdiDocuments::Since::kOther};
   if (WritesCdi(resource_.rendering)) {
-    if (!discovery_.scanned() && KindOf(resource_)->cdi != nullptr) return std::nullopt;
+    if (!discovery_.scanned() && KindOf(resource_)->describes) return std::nullopt;
     const auto& cdi = discovery_.cdi();
     description.documents.push_back(CdiDocument(offer, resource_.rendering, cdi.get()));
     if (cdi != nullptr) std::ranges::copy(cdi->others, std::back_inserter(description.documents));
@@ -261,6 +299,7 @@ std::optional<ServedResource::Description> ServedResource::Describe(const Offer&
 void ServedResource::Publish(Draft draft) {
   offering_->Publish(std::move(draft));
   if (phase_ == Phase::kFirstChecks) phase_ = Phase::kServing;
+  ShowDevices();  // the plan may be another
   TellOfWaiting();
 }
 
@@ -281,13 +320,15 @@ void ServedResource::TellOfWaiting() {
   }
   const std::optional<Wait> told = std::exchange(wait_, wait);
   if (wait && wait != told) {
-    log::Warn(wait->known ? "devices keep their former shares until nobody holds them"
-                          : "devices keep their former shares until it is known who holds them",
-              {{"resource", resource_.name},
-               {"devices", devices},
-               {"configured", PolicyText(resource_.policy)}});
+    log::Warn(
+        wait->known
+            ? "devices keep their former shares until no container holds them"
+            : "devices keep their former shares until kubelet reports which containers hold them",
+        {{"resource", resource_.name},
+         {"devices", devices},
+         {"configured", PolicyText(resource_.policy)}});
   } else if (told && !wait && offering_->offer()->plan.policy == resource_.policy) {
-    log::Info("the last devices have taken the configured policy",
+    log::Info("all devices follow the configured policy",
               {{"resource", resource_.name}, {"configured", PolicyText(resource_.policy)}});
   }
 }

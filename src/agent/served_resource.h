@@ -19,6 +19,7 @@
 
 #include "agent/allocator.h"
 #include "agent/offering.h"
+#include "backend/found_devices.h"
 #include "cdi/cdi_documents.h"
 #include "config/schema/config.h"
 #include "discovery/discovery.h"
@@ -68,6 +69,8 @@ class ServedResource : public DiscoveryEvents {
     kubelet::PluginObserver& observer;
     std::shared_ptr<BindContext> context;
     std::shared_ptr<Preparations> preparations;
+    std::shared_ptr<FoundDevices> found = std::make_shared<FoundDevices>();
+    std::shared_ptr<RecentGrant> recent = std::make_shared<RecentGrant>();
   };
   ServedResource(const Surroundings& at, std::shared_ptr<GrantBinder> binder,
                  const config::Config& config, const config::Resource& resource,
@@ -152,6 +155,8 @@ class ServedResource : public DiscoveryEvents {
   enum class Phase : uint8_t { kStarting, kFirstChecks, kServing, kChangingKind };
 
   void ServePreparations();
+  void ShowDevices();
+  void AddWholeParts(FoundDevices::Terms& terms) const;
   void StartDiscovery();
   void EndChange();
   void LookAtGrants();

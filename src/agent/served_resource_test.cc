@@ -34,7 +34,8 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
                                      .events = *this,
                                      .observer = observer_,
                                      .context = std::make_shared<BindContext>(),
-                                     .preparations = preparations_},
+                                     .preparations = preparations_,
+                                     .found = found_},
         nullptr, config_, config_.resources[0], kubelet::RegistrationPath::kKubeletSocket,
         kubelet_);
   }
@@ -77,9 +78,13 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
     ASSERT_TRUE(draft);
     resource_->Publish(*std::move(draft));
   }
+  // Until its first list may go out. That is sent without the checks, if they take long.
+  void AwaitChecks() {
+    RunUntil([this] { return node_.Verified(kServed) && !resource_->IsPremature(); });
+  }
   void StartAndPublish() {
     resource_->Start();
-    RunUntil([this] { return !resource_->IsPremature(); });
+    AwaitChecks();
     Publish();
   }
 
@@ -93,6 +98,7 @@ class ServedResourceTest : public testing::Test, public ResourceEvents {
   config::Config config_;
   const std::shared_ptr<Preparations> preparations_ =
       std::make_shared<Preparations>(dir_, os::Root(), [] {});
+  const std::shared_ptr<FoundDevices> found_ = std::make_shared<FoundDevices>();
   std::string told_;
   SilentPluginObserver observer_;
   std::unique_ptr<ServedResource> resource_;
@@ -104,9 +110,8 @@ TEST_F(ServedResourceTest, ItsFirstListIsPrematureUntilItsDevicesAreFoundAndChec
   RunUntil([this] { return WasTold("scan"); });
   EXPECT_TRUE(WasTold("scan-awaited")) << told_;
 
-  RunUntil([this] { return !resource_->IsPremature(); });
+  AwaitChecks();
 
-  EXPECT_TRUE(node_.Verified(kServed));
   EXPECT_TRUE(resource_->ready());
 }
 
@@ -158,6 +163,40 @@ TEST_F(ServedResourceTest, AnotherPolicyOfTheSameKindIsDueAtOnce) {
   resource_->Apply(config_, config_.resources[0]);
 
   EXPECT_TRUE(WasTold("due")) << told_;
+}
+
+TEST_F(ServedResourceTest, OtherKindsSeeADeviceAsWholeUntilNobodyHoldsItWhole) {
+  StartAndPublish();
+  node_.ledger().inbox()->Put(kServed, {"0"}, SystemClock().Now());
+  node_.ledger().Reconcile({}, {kServed}, SystemClock().Now());
+  EXPECT_EQ(found_->Of(kServed)->terms.shares, 1);
+
+  Configure("{count: 2}, policy: replicas, replicas: 3");
+  resource_->Apply(config_, config_.resources[0]);
+
+  EXPECT_EQ(found_->Of(kServed)->terms.shares, 3);
+  EXPECT_EQ(found_->Of(kServed)->terms.whole, (std::set<std::string, std::less<>>{"0"}));
+
+  node_.ledger().inbox()->Forget(SystemClock().Now() + Duration(1));
+  Publish();
+
+  EXPECT_EQ(found_->Of(kServed)->terms.whole, (std::set<std::string, std::less<>>{}));
+}
+
+// Its share's id is "a%25b".
+TEST_F(ServedResourceTest, ADeviceThatIsHeldWholeIsSeenSoWhateverItsIdIs) {
+  ASSERT_TRUE(os::ReplaceFile(dir_ + "/a%b", ""));
+  const std::string files = "{groups: [{paths: [{path: " + dir_ + "/a%b, mount: true}]}]}";
+  Configure(files, "files");
+  resource_->Apply(config_, config_.resources[0]);
+  StartAndPublish();
+  node_.ledger().inbox()->Put(kServed, {"a%25b"}, SystemClock().Now());
+  node_.ledger().Reconcile({}, {kServed}, SystemClock().Now());
+
+  Configure(files + ", policy: replicas, replicas: 3", "files");
+  resource_->Apply(config_, config_.resources[0]);
+
+  EXPECT_EQ(found_->Of(kServed)->terms.whole, (std::set<std::string, std::less<>>{"a%b"}));
 }
 
 TEST_F(ServedResourceTest, ABackendWithoutALibraryLetsGoOfNone) {

@@ -101,8 +101,8 @@ Status StateSaver::LogResult(const Status& written) {
 Status StateSaver::MaySave() const {
   if (writer()) return {};
   return Fail(Reason::kStateLocked,
-              "this instance does not write the state, so the order would be lost; give it to the "
-              "instance that does, or wait until that has ended");
+              "this instance does not write the state and would lose the order; send it to the "
+              "instance that does");
 }
 
 std::optional<Error> StateSaver::fault() const {

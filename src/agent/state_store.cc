@@ -32,7 +32,7 @@ bool StateStore::TryToBecomeWriter() {
   locked_ = lock.error().reason == Reason::kStateLocked;
   if (refusal_ != lock.error()) {
     refusal_ = lock.error();
-    log::Warn("not the writer of the state", lock.error(), {{"directory", directory_}});
+    log::Warn("this instance does not write the state", lock.error(), {{"directory", directory_}});
   }
   return false;
 }
@@ -77,7 +77,7 @@ Verdicts StateStore::LoadVerdicts(std::string_view boot_id) {
       verdicts_path(), [&](std::string_view text) { return ParseVerdicts(text, boot_id, &torn); });
   if (torn) {
     // The reason's advice is left out, because the file stays until it is rewritten.
-    log::Warn("of the saved state only sick devices are believed",
+    log::Warn("only the unhealthy devices of the saved state are used",
               {{"path", verdicts_path()},
                {"reason", ReasonName(torn->reason)},
                {"error", torn->message}});

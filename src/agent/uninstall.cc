@@ -61,7 +61,7 @@ Removal RemoveGrants(const config::Config& config) {
                      std::make_shared<GrantInbox>());
   Status removed = binder.RemoveAll(cdi_dirs, ContainersDirectories(config));
   if (removed) removed = RemoveLibraries(config);
-  return {.what = "what grants of virtual GPUs left", .error = ErrorOf(removed)};
+  return {.what = "files of virtual GPU grants", .error = ErrorOf(removed)};
 }
 
 // The requests to the API server, one after the other, until all are done or one fails.
@@ -99,14 +99,19 @@ class NodeCleaning {
 
   // Another plugin's registration stays.
   void CleanRegistration(const json::Value& node) {
-    const bool ours = IsRegistrationRecorded(config_.state_dir) ||
-                      std::ranges::any_of(config_.resources, IsRegistered);
-    const auto patch = ours ? RegistrationRemoval(node) : std::nullopt;
+    auto words = RecordedRegistrations(config_.state_dir);
+    if (!words) return End(Fail(words.error()));
+    for (const config::Resource& resource : config_.resources) {
+      if (!IsRegistered(resource)) continue;
+      words->emplace(resource.rendering.fractions->requests->vendor->word);
+    }
+    const auto patch =
+        words->empty() ? std::nullopt : RegistrationRemoval(HamiVendorsOf(*words), node);
     if (!patch) return CleanCondition(node);
     client_.Patch(kube::PatchType::kMerge, path_, *patch, kube::NodeForm(),
                   [this](const Result<json::Value>& written) {
                     if (!written) return End(Fail(written.error()));
-                    if (Status gone = ForgetRegistration(config_.state_dir); !gone) {
+                    if (Status gone = RecordRegistrations(config_.state_dir, {}); !gone) {
                       return End(std::move(gone));
                     }
                     CleanCondition(*written);
@@ -141,7 +146,7 @@ class NodeCleaning {
 std::optional<Removal> LookAtPrepared(const config::Config& config) {
   const Journal journal(config.state_dir);
   if (!journal.any()) return std::nullopt;
-  return Removal{.what = "what devices were prepared with for grants", .error = LeftIn(journal)};
+  return Removal{.what = "preparations of devices", .error = LeftIn(journal)};
 }
 
 kubelet::Directories DirectoriesOf(const config::Config& config) {

@@ -80,14 +80,14 @@ TEST_F(UninstallTest, AFormerOneIsAsWellAndThenForgotten) {
 }
 
 TEST_F(UninstallTest, WhatHamisSchedulerWasToldOfTheNodeIsTakenAway) {
-  ASSERT_TRUE(RecordRegistration(directory_));
+  ASSERT_TRUE(os::ReplaceFile(directory_ + "/hami-registration", "")) << "as 0.1.0 writes it";
   config_.api.condition = "off";
   node_ = json::Parse(kRegistered).value();
 
   EXPECT_EQ(Patches(), R"(/api/v1/nodes/n1 {"metadata":{"annotations":{)"
                        R"("hami.io/node-nvidia-register":null}}})"
                        "\n");
-  EXPECT_FALSE(IsRegistrationRecorded(directory_));
+  EXPECT_FALSE(os::Exists(directory_ + "/hami-registration"));
 }
 
 TEST_F(UninstallTest, WhatItWasToldByAnotherPluginStays) {
@@ -142,7 +142,7 @@ TEST_F(UninstallGrantsTest, WhatIsPreparedIsAnAgentsToUndo) {
   const auto told = [this] {
     std::string text;
     for (const Removal& removal : Uninstall(config_, std::nullopt)) {
-      if (removal.what.find("prepared") == std::string::npos) continue;
+      if (removal.what.find("preparations") == std::string::npos) continue;
       text += removal.error ? removal.error->message : "nothing is left";
     }
     return text;
@@ -154,9 +154,9 @@ TEST_F(UninstallGrantsTest, WhatIsPreparedIsAnAgentsToUndo) {
       {.grant = kOne, .grants = {kOne}, .resource = kGpu, .preparer = "slot", .devices = {"0"}}));
 
   EXPECT_EQ(told(),
-            "1 grant not undone yet, of nvidia.com/gpu: let an agent that has that "
-            "configured run, without pods that use it, until " +
-                config_.state_dir + "/prepared is empty; a reboot alone undoes nothing");
+            "1 grant not undone yet, of nvidia.com/gpu. Run an agent that has these "
+            "configured, without pods that use them, until " +
+                config_.state_dir + "/prepared is empty; a reboot undoes nothing");
 }
 
 TEST_F(UninstallGrantsTest, WhoIsGoneByPodResourcesIsLeftInTheCheckpointAlone) {

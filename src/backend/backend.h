@@ -78,6 +78,9 @@ class Backend {
   // Puts the device into its initial state before a container starts (PreStartContainer). Must be
   // repeatable. The default does nothing.
   virtual Status Reset(const Device& device);
+  // A person reports a reset that left no trace. The agent lets this device's verdict go by itself,
+  // and tells all backends, as others may have the same hardware. The default does nothing.
+  virtual void LearnReset(const Device& /*device*/) {}
 
   // Prepares devices around each grant (preparer.h). The backend owns it. Null, the default: this
   // kind prepares nothing. Never changes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a kind of PCI cards that has what no kind of the product has yet. Its cards are those
-// that the test puts into it; what the bus says of them stands in a tree of the test's own.
+// For tests: a kind of PCI cards with properties that no kind of the product has yet. The test sets
+// the cards, and writes the bus's files into a tree of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class FixtureTree {
     Parents(path);
     EXPECT_EQ(symlink(target.c_str(), root_.Path(path).c_str()), 0) << path;
   }
-  // A function of the bus at the end of this path: "pci0000:40/0000:40:01.0/0000:47:00.0".
+  // Adds the function of the bus at the end of this path: "pci0000:40/0000:40:01.0/0000:47:00.0".
   void AddPci(const std::string& path, const std::string& iommu_group = "") const {
     const std::string directory = "/sys/devices/" + path;
     Write(directory + "/vendor", "0x1d1d\n");
@@ -51,7 +51,7 @@ class FixtureTree {
 struct FixtureCard {
   std::string id;
   std::string address{};  // on the PCI bus; empty: on none
-  DeviceTraits traits{};  // beside its place there
+  DeviceTraits traits{};  // besides its place there
   std::vector<WantedNode> nodes{};
 };
 

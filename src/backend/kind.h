@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/node_needs.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "config/schema/findings.h"
 #include "config/schema/key.h"
@@ -20,7 +21,9 @@
 namespace tessera {
 
 class Backend;
+class FoundDevices;
 class Labeller;
+class SamplerMaker;
 
 // A directory of the host, and where this process sees it.
 struct HostTree {
@@ -29,18 +32,24 @@ struct HostTree {
   bool operator==(const HostTree&) const = default;
 };
 
+// Calls a gRPC method at a unix socket (kubelet/call_unix.h). Backends do not link gRPC, in which
+// the thread sanitizer sees races that are none.
+using CallUnix = Result<std::string> (*)(const std::string& socket_path, const std::string& method,
+                                         const std::string& request, Duration timeout);
+
 // What a backend may use of the agent. The loop outlives the backend.
 struct Surroundings {
   std::string state_dir;
   os::Root root;  // where /dev and /sys are looked up
   os::Loop& loop;
+  CallUnix call_unix = nullptr;           // null: no server is asked
+  std::shared_ptr<FoundDevices> found{};  // of all resources
 };
 
 // Optional parts of a kind. Each is an interface that a kind implements or not. They are constants
 // of its kind.cc; any thread.
 
-// CDI documents that say more than nodes and mounts. No document is written before the backend has
-// described its devices (Backend::DescribeForCdi).
+// CDI documents that name the driver's files.
 class CdiDescriber {
  public:
   // The CDI kind of resources that go by CDI and configure none. A string literal.
@@ -118,15 +127,26 @@ struct Kind {
   // Whether an id names the same hardware in every resource. No device is then offered while
   // another resource may still have granted it.
   bool ids_are_of_hardware = false;
+  // Whether CDI documents say more of its devices than their nodes and mounts. No document is
+  // written before the backend has described them (Backend::DescribeForCdi).
+  bool describes = false;
+  // Whether its driver numbers errors (BackendEvents::CountDriverError). The kind then has a metric
+  // of its own for them.
+  bool numbers_errors = false;
   // Divisions that need the kind's help, such as a daemon or a limiter in containers.
   std::vector<Division> divisions{};
   // Whether this resource's backend has a preparer (preparer.h); its grants then need CDI. Null: no
   // resource's has. If a backend differs, no device of the resource is granted.
   bool (*prepares)(const config::Resource& resource) = nullptr;
+  // The parts of a device that is made of others (DeviceTraits::parts), as its id says. Null: none
+  // is.
+  std::vector<DeviceKey> (*parts_of)(const config::Resource& resource,
+                                     std::string_view id) = nullptr;
   // The optional parts; null: the kind does not have it.
   const CdiDescriber* cdi = nullptr;
   const FamilyFinder* families = nullptr;
   const LabelMaker* labels = nullptr;
+  const SamplerMaker* sampler = nullptr;
   const Requirement* requirement = nullptr;
   const NodeUser* node = nullptr;
 };

@@ -5,23 +5,11 @@
 
 #include <algorithm>
 
+#include "backend/sysfs.h"
 #include "base/text.h"
 
 namespace tessera {
 namespace {
-
-constexpr size_t kLongest = 64;  // what such a file has is a number
-
-std::string TextOf(const std::string& path) {
-  const auto text = os::ReadFile(path, kLongest);
-  return text ? std::string(Trim(*text)) : "";
-}
-
-// "0x15b3" -> "15b3".
-std::string IdOf(const std::string& path) {
-  const std::string text = TextOf(path);
-  return text.starts_with("0x") ? text.substr(2) : "";
-}
 
 std::string TargetOf(const std::string& link) {
   const auto target = os::ReadLink(link);
@@ -33,7 +21,8 @@ std::string LinkTypeOf(const std::string& function) {
   auto interfaces = os::ListDirectory(function + "/net");
   if (!interfaces || interfaces->empty()) return "";
   std::ranges::sort(*interfaces);
-  const std::string type = TextOf(fmt::format("{}/net/{}/type", function, interfaces->front()));
+  const std::string type =
+      sysfs::Text(fmt::format("{}/net/{}/type", function, interfaces->front()));
   if (type == "1") return "ether";
   return type == "32" ? "infiniband" : "";
 }
@@ -46,8 +35,8 @@ bool Fits(const std::vector<std::string>& wanted, const std::string& value) {
 
 PciFunction ReadPciFunction(const os::Root& root, std::string_view address) {
   const std::string function = root.Path(fmt::format("/sys/bus/pci/devices/{}", address));
-  return {.vendor = IdOf(function + "/vendor"),
-          .device = IdOf(function + "/device"),
+  return {.vendor = sysfs::HexText(function + "/vendor"),
+          .device = sysfs::HexText(function + "/device"),
           .driver = TargetOf(function + "/driver"),
           .physical_function = TargetOf(function + "/physfn"),
           .link_type = LinkTypeOf(function)};

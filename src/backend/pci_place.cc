@@ -3,26 +3,54 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
 #include <string>
 
+#include "backend/sysfs.h"
 #include "base/text.h"
 
 namespace tessera {
+namespace {
+
+sysfs::Directory DirectoryOf(const os::Root& root, std::string_view address) {
+  return sysfs::Directory(root.Path(fmt::format("/sys/bus/pci/devices/{}", address)));
+}
+
+}  // namespace
 
 void ReadPciPlace(const os::Root& root, std::string_view address, DeviceTraits& traits) {
-  constexpr std::string_view kDevices = "/sys/devices/";
+  constexpr std::string_view kDevices = "/sys/devices/", kBelow = "../../../devices/";
   const std::string link = root.Path(fmt::format("/sys/bus/pci/devices/{}", address));
-  if (!os::Exists(link)) return;
-  const std::string path = root.WithoutPrefix(os::FollowBelow(root.prefix(), link));
-  if (path.starts_with(kDevices)) traits.pci_path = path.substr(kDevices.size());
+  // The kernel's own link has the path. To follow any link costs a system call for each part.
+  const auto target = os::ReadLink(link);
+  if (target && target->starts_with(kBelow)) {
+    traits.pci_path = target->substr(kBelow.size());
+  } else if (os::Exists(link)) {
+    const std::string path = root.WithoutPrefix(os::FollowBelow(root.prefix(), link));
+    if (path.starts_with(kDevices)) traits.pci_path = path.substr(kDevices.size());
+  } else {
+    return;
+  }
   const auto group = os::ReadLink(link + "/iommu_group");
   if (!group) return;
-  const std::string_view digits = FileName(*group);
-  const char* const end = digits.data() + digits.size();
-  int number = 0;
-  const auto read = std::from_chars(digits.data(), end, number);
-  if (read.ec == std::errc() && read.ptr == end) traits.iommu_group = number;
+  const auto number = sysfs::Number<int>(FileName(*group));
+  if (number) traits.iommu_group = number;
+}
+
+bool IsAsleep(const sysfs::Directory& function) {
+  return function.Text("power/runtime_status") == "suspended";
+}
+
+bool IsAsleep(const os::Root& root, std::string_view address) {
+  return IsAsleep(DirectoryOf(root, address));
+}
+
+bool IsOffTheBus(const sysfs::Directory& function) {
+  constexpr size_t kHead = 8;  // ids, command and status
+  return function.Head("config", kHead) == std::string(kHead, '\xff');
+}
+
+bool IsOffTheBus(const os::Root& root, std::string_view address) {
+  return IsOffTheBus(DirectoryOf(root, address));
 }
 
 }  // namespace tessera

@@ -41,5 +41,19 @@ TEST(PciPlace, WhatIsNotOnTheBusHasNone) {
   EXPECT_EQ(traits, DeviceTraits());
 }
 
+TEST(PciPlace, AFunctionIsOffTheBusIfItsWholeHeadReadsAsOnes) {
+  const FixtureTree tree;
+  tree.AddPci(kPath);
+  const auto reads = [&](const std::string& config) {
+    tree.Write("/sys/devices/" + std::string(kPath) + "/config", config);
+    return IsOffTheBus(tree.root(), "0000:47:00.0");
+  };
+
+  EXPECT_TRUE(reads(std::string(64, '\xff')));
+  EXPECT_FALSE(reads("\xff\xff\xff\xff\x06\x04\x10\x01"));  // of a virtual function
+  EXPECT_FALSE(reads("\xff\xff"));
+  EXPECT_FALSE(IsOffTheBus(tree.root(), "0000:48:00.0"));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "grant/cdi_document.h"
+#include "grant/fraction.h"
 
 namespace tessera {
 
@@ -25,6 +26,8 @@ struct PrepareRequest {
   std::string pod_uid;
   std::vector<std::string> share_ids;  // natural order
   std::vector<Device> devices;         // each once, in natural order of their ids
+  // How much of each device, in their order, if FractionRules::prepared. Else empty.
+  std::vector<Fraction> parts{};
   Steady deadline{};
   // Whether kubelet still waits; false after the deadline. Any thread.
   std::function<bool()> wanted{};
@@ -47,8 +50,8 @@ struct UnprepareRequest {
 };
 
 // Calls come on workers, for several grants at once. Two grants with a share in common never run at
-// once: one is undone before the other is prepared. The same holds for two grants of a device whose
-// division has changed.
+// once, unless they have parts of different devices: one is undone before the other is prepared.
+// The same holds for two grants of a device whose division has changed.
 class Preparer {
  public:
   // The preparer's name in the journal. A later agent undoes a preparation by the preparer of the
@@ -56,6 +59,11 @@ class Preparer {
   virtual const char* name() const = 0;
   // May take until the deadline. A later result is undone, and the container is not made.
   virtual Result<Prepared> Prepare(const PrepareRequest& request) = 0;
+  // Whether a prepared grant still has what was prepared: a container of it is about to be made
+  // again. An error refuses the container, and does not undo the preparation.
+  virtual Status CheckHeld(const std::string& /*grant*/, const Prepared& /*prepared*/) {
+    return {};
+  }
   // Undoes a preparation, a part of one, or none. Repeated until it succeeds, also after a restart
   // or a reboot. It may come before Backend::Start and after Backend::Stop.
   virtual Status Unprepare(const UnprepareRequest& request) = 0;

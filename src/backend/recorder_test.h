@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of backends: hears what they notice by themselves, and waits for it.
+// For tests of backends: records their own reports, and waits for them.
 #pragma once
 
 #include <fmt/core.h>
@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// On the loop's thread, on which the backends under test report.
+// Used on the loop's thread, on which the backends under test report.
 class Recorder : public BackendEvents {
  public:
   explicit Recorder(os::Loop& loop) : loop_(loop) {}
@@ -30,11 +30,11 @@ class Recorder : public BackendEvents {
     EXPECT_EQ(evidence.source, EvidenceSource::kEvent);
   }
 
-  // Runs the loop until another rescan is asked for.
+  // Runs the loop until another request for a scan.
   void AwaitRescan() {
     Await([this] { return static_cast<size_t>(rescans); });
   }
-  // Runs the loop until anything new is heard.
+  // Runs the loop until any new request or report.
   void AwaitNews() {
     Await([this] { return static_cast<size_t>(rescans) + reports.size(); });
   }
@@ -59,7 +59,7 @@ class Recorder : public BackendEvents {
   os::Loop& loop_;
 };
 
-// "bad check-failed ECC error"; "good" alone.
+// "bad check-failed ECC error", or just "good".
 inline std::string Say(const Evidence& evidence) {
   static constexpr std::string_view kKinds[] = {"good", "bad", "fatal", "unknown"};
   const std::string_view kind = kKinds[static_cast<size_t>(evidence.kind)];

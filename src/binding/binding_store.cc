@@ -11,6 +11,7 @@
 #include "base/characters.h"
 #include "binding/state_mount.h"
 #include "json/json.h"
+#include "placement/units.h"
 
 namespace tessera {
 namespace {
@@ -42,8 +43,9 @@ std::optional<ContainerKind> ReadKind(const json::Object& container) {
 json::Array PartsJson(const std::vector<Fraction>& parts) {
   json::Array array;
   for (const Fraction& part : parts) {
-    array.push_back(
-        json::Object{{"device", part.device}, {"memory", part.memory}, {"cores", part.cores}});
+    json::Object object{{"device", part.device}, {"memory", part.memory}, {"cores", part.cores}};
+    if (!part.units.empty()) object["units"] = part.units;
+    array.push_back(std::move(object));
   }
   return array;
 }
@@ -52,7 +54,7 @@ Result<std::vector<std::string>> ReadIds(const json::Object& object) {
   const json::Array* array = json::GetArray(object, "ids");
   std::vector<std::string> ids;
   for (const json::Value& id : array == nullptr ? json::Array() : *array) {
-    if (!id.is_string()) return Fail(Reason::kStateCorrupt, "it has an id that is none");
+    if (!id.is_string()) return Fail(Reason::kStateCorrupt, "it has an invalid id");
     ids.emplace_back(id.get_string());
   }
   return ids;
@@ -63,13 +65,14 @@ Result<std::vector<Fraction>> RecordedParts(const json::Object& object) {
   std::vector<Fraction> parts;
   for (const json::Value& item : array == nullptr ? json::Array() : *array) {
     const json::Object* part = item.if_object();
-    if (part == nullptr) return Fail(Reason::kStateCorrupt, "it has a part that is none");
+    if (part == nullptr) return Fail(Reason::kStateCorrupt, "it has an invalid part");
     parts.push_back({.device = json::GetString(*part, "device").value_or(""),
                      .memory = json::GetInt(*part, "memory").value_or(0),
-                     .cores = static_cast<int>(json::GetInt(*part, "cores").value_or(-1))});
+                     .cores = static_cast<int>(json::GetInt(*part, "cores").value_or(-1)),
+                     .units = json::GetString(*part, "units").value_or("")});
   }
   const bool whole = !parts.empty() && std::ranges::all_of(parts, [](const Fraction& part) {
-    return !part.device.empty() && part.memory > 0 && part.cores >= 0;
+    return !part.device.empty() && part.memory > 0 && part.cores >= 0 && UnitSet::Parse(part.units);
   });
   if (!whole) return Fail(Reason::kStateCorrupt, "it does not say what was granted");
   return parts;
@@ -100,7 +103,7 @@ Result<BindingRecord> ReadBindingRecord(std::string_view text) {
   const json::Value value = TRY(json::Parse(text));
   const json::Object* object = value.if_object();
   if (object == nullptr || json::GetInt(*object, "version") != kRecordVersion) {
-    return Fail(Reason::kStateCorrupt, "it is no record of a grant");
+    return Fail(Reason::kStateCorrupt, "it is not a grant's record");
   }
   BindingRecord record{.resource = json::GetString(*object, "resource").value_or(""),
                        .pod_uid = json::GetString(*object, "pod").value_or(""),
@@ -117,7 +120,7 @@ Result<BindingRecord> ReadBindingRecord(std::string_view text) {
   for (const json::Value& item : *placement) {
     const json::Object* container = item.if_object();
     const auto kind = container == nullptr ? std::nullopt : ReadKind(*container);
-    if (!kind) return Fail(Reason::kStateCorrupt, "it has a container that is none");
+    if (!kind) return Fail(Reason::kStateCorrupt, "it has an invalid container");
     record.placement.push_back({.name = json::GetString(*container, "container").value_or(""),
                                 .kind = *kind,
                                 .parts = TRY(RecordedParts(*container))});
@@ -149,7 +152,9 @@ std::string BindingStore::PathOf(const std::string& grant) const {
 
 Result<BindingRecordPtr> BindingStore::Find(const std::string& grant, const Names* written) {
   const MutexLock lock(mutex_);
-  if (const auto known = known_.find(grant); known != known_.end()) return known->second;
+  const auto known = known_.find(grant);
+  const bool may_differ = written != nullptr && known != known_.end() && known->second->HasUnits();
+  if (known != known_.end() && !may_differ) return known->second;
   if (written != nullptr && !written->contains(grant)) return nullptr;
   const std::string path = PathOf(grant);
   const auto text = os::ReadFile(path);

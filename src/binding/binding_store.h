@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The binding records of late grants: the first binding of each, one file each below the state
-// directory. A file is written once. The files are the shared state: instances of the agent, and
-// several objects of this class, have them in common. Any thread; waits for disks.
+// directory. A file is written once, and again only if a container that starts again gets other
+// units of compute time. The files are the shared state: instances of the agent, and several
+// objects of this class, have them in common. Any thread; waits for disks.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <span>
@@ -38,6 +40,11 @@ struct BindingRecord {
   std::string gate = {};              // GateOf, on the host; empty: no gate
   std::vector<std::string> ids = {};  // share ids, natural order; empty in old records
   bool operator==(const BindingRecord&) const = default;
+
+  // A part has units of compute time.
+  bool HasUnits() const {
+    return std::ranges::any_of(parts, [](const Fraction& part) { return !part.units.empty(); });
+  }
 };
 using BindingRecordPtr = std::shared_ptr<const BindingRecord>;
 std::string BindingRecordText(const BindingRecord& record);
@@ -59,7 +66,8 @@ class BindingStore {
   using Names = std::set<std::string>;
 
   // The grant's record; null: it was never bound. An error if that is unknown. `written`: the names
-  // on disk, listed under the lock. Names missing there were never bound.
+  // on disk, listed under the lock. Names missing there were never bound, and records with units
+  // are read again.
   Result<BindingRecordPtr> Find(const std::string& grant, const Names* written = nullptr);
   // The lock for deciding and adding. One instance of the agent holds it at a time. kStateLocked
   // after a second.

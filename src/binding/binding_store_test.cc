@@ -37,6 +37,16 @@ TEST(BindingRecord, ADecisionForAWholePodSurvivesToo) {
   EXPECT_EQ(ReadBindingRecord(BindingRecordText(record)), record);
 }
 
+TEST(BindingRecord, UnitsOfComputeTimeSurviveToo) {
+  const BindingRecord record{
+      .resource = kResource,
+      .pod_uid = "uid-1",
+      .container = "app",
+      .directory = "/a",
+      .parts = {{.device = "GPU-1", .memory = 500, .cores = 5, .units = "0-3,8"}}};
+  EXPECT_EQ(ReadBindingRecord(BindingRecordText(record)), record);
+}
+
 TEST(BindingRecord, WhatIsNoneIsNoGrant) {
   for (const char* text : {"", "{", "[]", "{}", R"({"version": 2, "parts": []})",
                            R"({"version": 1, "parts": []})", R"({"version": 1, "parts": [1]})",
@@ -44,6 +54,8 @@ TEST(BindingRecord, WhatIsNoneIsNoGrant) {
                            R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1}]})",
                            R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1,
                                "cores": 1}], "decision": [{"kind": "other"}]})",
+                           R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1,
+                               "cores": 1, "units": "3-1"}]})",
                            R"({"version": 1, "parts": [{"device": "GPU-1", "memory": 1,
                                "cores": 1}], "ids": [1]})"}) {
     EXPECT_FALSE(ReadBindingRecord(text)) << text;

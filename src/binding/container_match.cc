@@ -21,7 +21,8 @@ bool IsFileName(std::string_view name) {
 Result<FractionMatch> MatchOf(const kube::Pod& pod, const PlacedContainer& own,
                               const FractionRules& fractions) {
   if (!IsFileName(pod.uid) || !IsFileName(own.name)) {
-    return Fail(Reason::kGrantUnknown, "container {} of pod {} has no name for a directory",
+    return Fail(Reason::kGrantUnknown,
+                "container {} of pod {}: one of the two names cannot name a directory",
                 Brief(own.name), Brief(pod.uid));
   }
   return FractionMatch{

@@ -48,8 +48,8 @@ bool IsPodName(std::string_view pod) {
 tl::unexpected<Error> NotAlone(const std::string& container, const std::string& pod,
                                const std::string& resource, const std::string& other) {
   return Fail(Reason::kNotEnforced,
-              "container {} of pod {} has virtual GPUs of {} and of {}, and can be held to those "
-              "of one resource alone",
+              "container {} of pod {} has virtual GPUs of {} and {}, but only those of one "
+              "resource can be limited",
               container, pod, std::min(resource, other), std::max(resource, other));
 }
 

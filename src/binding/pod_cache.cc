@@ -57,9 +57,7 @@ void PodCache::Await(const std::string& uid, Duration within, Answer answer) {
   }();
   if (lookup) return lookup(uid, within, std::move(answer));
   answer(Fail(Reason::kNotPlaced,
-              "pod {}: what its containers may have is said by its pod, and there is no API server "
-              "to ask for that",
-              uid));
+              "pod {}: the agent needs the pod's requests, and no API server is configured", uid));
 }
 
 uint64_t PodCache::version() const {

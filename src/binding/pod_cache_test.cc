@@ -69,8 +69,7 @@ TEST(PodCache, WithoutAnApiServerNoPodIsKnown) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->reason, Reason::kNotPlaced);
   EXPECT_EQ(error->message,
-            "pod uid-1: what its containers may have is said by its pod, and there is no API "
-            "server to ask for that");
+            "pod uid-1: the agent needs the pod's requests, and no API server is configured");
 }
 
 TEST(PodCache, OneThatHasEndedIsKnownAsThatWithoutWhatItSaid) {

@@ -116,7 +116,7 @@ Status CdiConflicts::RemoveStale(const std::function<std::set<std::string>()>& h
       continue;
     }
     if (ours) {
-      log::Info("removed a CDI document of ours that nothing names any more", {{"path", path}});
+      log::Info("removed a CDI document that no resource uses", {{"path", path}});
     }
     at = stale_.erase(at);
   }

@@ -27,7 +27,8 @@ struct Change {
 };
 
 Change ChangeOf(const Result<std::string>& on_disk, bool same) {
-  if (same) return {"open to others than root", "opened to others than root"};
+  if (same)
+    return {"writable for users other than root", "made writable for users other than root"};
   if (on_disk) return {"changed", "changed"};
   const std::string& why = on_disk.error().message;
   return {why, on_disk.error().reason == Reason::kNotFound ? "removed" : "made unreadable: " + why};
@@ -55,7 +56,8 @@ void CdiFile::Restore(Against against) {
   if (written_) {
     if (!same && against == Against::kLoss && on_disk && IsCdiDocumentOf(kind_, *on_disk)) return;
     const Change change = ChangeOf(on_disk, same);
-    log::Warn("the CDI document is not as it was written", {{"path", path_}, {"now", change.now}});
+    log::Warn("the CDI document was changed or removed; the agent restores it",
+              {{"path", path_}, {"now", change.now}});
     due_ = "put-back";
     TellChanged(change.done);
   }
@@ -68,9 +70,9 @@ void CdiFile::TellChanged(const std::string& how) {
   told_ = now;
   tell_({.reason = "CdiDocumentChanged",
          .path = path_,
-         .message = fmt::format("the CDI document {} was {} by somebody else than the agent, which "
-                                "puts it back; find out who does that",
-                                path_, how)});
+         .message = fmt::format(
+             "CDI document {} was {} by another program; the agent restores it. Find that program",
+             path_, how)});
 }
 
 void CdiFile::WriteDocument() {
@@ -99,7 +101,7 @@ Status PutCdiDocument(const std::string& path, std::string_view text) {
   const os::Owner owner = TRY(os::OwnerOf(directory));
   if (!os::IsSafe(owner, geteuid())) {
     return Fail(Reason::kCdiUnsafe,
-                "{} could be written by others than root: user {}, group {}, {}", directory,
+                "{} is writable for users other than root (user {}, group {}, {})", directory,
                 owner.user, owner.group, os::ModeText(owner.mode));
   }
   // Not synced: bad news may be waiting for this write. After a crash of the machine, the agent's

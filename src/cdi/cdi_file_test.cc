@@ -85,10 +85,10 @@ TEST_F(CdiFileTest, NothingIsWrittenWhereOthersMayWrite) {
   Write(document_);
   file_.Restore(CdiFile::Against::kChange);
   EXPECT_EQ(OnDisk(), "nothing");
-  const Error error{Reason::kCdiUnsafe,
-                    fmt::format("{}/cdi could be written by others than root: user {}, group {}, "
-                                "0757",
-                                dir_, geteuid(), getegid())};
+  const Error error{
+      Reason::kCdiUnsafe,
+      fmt::format("{}/cdi is writable for users other than root (user {}, group {}, 0757)", dir_,
+                  geteuid(), getegid())};
   EXPECT_EQ(told.text(), fmt::format("ERROR cannot write the CDI document path={} "
                                      "reason=cdi-unsafe error=\"{}\" advice=\"{}\"\n",
                                      path_, error.message, ReasonAdvice(Reason::kCdiUnsafe)));
@@ -106,9 +106,10 @@ TEST_F(CdiFileTest, ADocumentThatOthersMayWriteIsReplaced) {
   CapturedLog told;
   file_.Restore(CdiFile::Against::kLoss);
   EXPECT_EQ(os::Inspect(path_).value().mode, 0644U);
-  EXPECT_EQ(told.text(), "WARN the CDI document is not as it was written path=" + path_ +
-                             " now=\"open to others than root\"\n" +
-                             "INFO wrote the CDI document path=" + path_ + "\n");
+  EXPECT_EQ(told.text(),
+            "WARN the CDI document was changed or removed; the agent restores it path=" + path_ +
+                " now=\"writable for users other than root\"\n" +
+                "INFO wrote the CDI document path=" + path_ + "\n");
 }
 
 TEST_F(CdiFileTest, WhatIsNoDocumentAnyMoreIsPutBack) {
@@ -134,10 +135,9 @@ TEST_F(CdiFileTest, WhoChangesItTimeAndAgainIsToldOfOnceAMinute) {
   file_.Restore(CdiFile::Against::kLoss);
   ASSERT_TRUE(os::WriteFileAtomically(path_, "{"));
   file_.Restore(CdiFile::Against::kLoss);
-  EXPECT_EQ(events_,
-            fmt::format("CdiDocumentChanged {0}: the CDI document {0} was removed by somebody "
-                        "else than the agent, which puts it back; find out who does that\n",
-                        path_));
+  EXPECT_EQ(events_, fmt::format("CdiDocumentChanged {0}: CDI document {0} was removed by another "
+                                 "program; the agent restores it. Find that program\n",
+                                 path_));
 }
 
 TEST_F(CdiFileTest, ADocumentOfAnotherInstanceStaysUntilThereIsNone) {
@@ -171,13 +171,14 @@ TEST_F(CdiFileTest, WhatCannotBePutBackIsToldOnceAndPutBackOnceItCan) {
   file_.Restore(CdiFile::Against::kLoss);
 
   EXPECT_EQ(OnDisk(), document_);
-  EXPECT_EQ(told.text(), "WARN the CDI document is not as it was written path=" + path_ +
-                             " now=\"" + path_ + " is not a regular file\"\n" +
-                             "ERROR cannot write the CDI document path=" + path_ +
-                             " reason=socket-planted error=\"" + path_ +
-                             " is not a regular file and is not replaced\" advice=\"" +
-                             std::string(ReasonAdvice(Reason::kSocketPlanted)) + "\"\n" +
-                             "INFO wrote the CDI document path=" + path_ + "\n");
+  EXPECT_EQ(told.text(),
+            "WARN the CDI document was changed or removed; the agent restores it path=" + path_ +
+                " now=\"" + path_ + " is not a regular file\"\n" +
+                "ERROR cannot write the CDI document path=" + path_ +
+                " reason=socket-planted error=\"" + path_ +
+                " is not a regular file and is not replaced\" advice=\"" +
+                std::string(ReasonAdvice(Reason::kSocketPlanted)) + "\"\n" +
+                "INFO wrote the CDI document path=" + path_ + "\n");
   EXPECT_EQ(Writes(), R"(tessera_cdi_writes_total{resource="dummy.com/npu",result="failed"} 2
 tessera_cdi_writes_total{resource="dummy.com/npu",result="good"} 1
 tessera_cdi_writes_total{resource="dummy.com/npu",result="put-back"} 1

@@ -85,8 +85,7 @@ bool IsCdiFile(std::string_view name) {
 Result<cdi::Document> ReadCdiText(const std::string& name, std::string text) {
   if (!IsYaml(name)) return cdi::Read(text);
   if (text.size() > kMostYaml) {
-    return Fail(Reason::kInvalid, "more than {} bytes of YAML, which is the most that is read here",
-                kMostYaml);
+    return Fail(Reason::kInvalid, "more than {} bytes of YAML, the limit", kMostYaml);
   }
   const config::Document document = config::Document::Parse(name, std::move(text));
   if (!document.ok()) return Fail(Reason::kInvalid, "{}", document.problems().front().message);

@@ -53,7 +53,7 @@ TEST(ReadCdi, WhatANumberCannotBeIsRefused) {
     std::string text = kTools;
     text.replace(text.find("195"), 3, number);
     EXPECT_EQ(RefusalOf("tool.yaml", text),
-              "devices[0].containerEdits.deviceNodes[0].major is not a number that it could be")
+              "devices[0].containerEdits.deviceNodes[0].major is not a number in the valid range")
         << number;
   }
 }
@@ -74,7 +74,7 @@ TEST(ReadCdi, WhatIsMadeToDoHarmIsRefusedAtOnce) {
     ASSERT_TRUE(os::ReplaceFile(dir + path, std::string(20 << 20, '{')));
   }
   EXPECT_EQ(ReadCdiFile(dir + "/a.yaml").error().message,
-            "more than 524288 bytes of YAML, which is the most that is read here");
+            "more than 524288 bytes of YAML, the limit");
   EXPECT_EQ(ReadCdiFile(dir + "/b.json").error().message, "JSON, offset 1: syntax error");
   EXPECT_TRUE(os::RemoveTree(dir));
   EXPECT_EQ(RefusalOf("a.yaml", std::string(1 << 19, '{')),

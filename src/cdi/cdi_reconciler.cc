@@ -42,13 +42,13 @@ void CdiReconciler::RemoveStale() {
   const Status removed = conflicts_.RemoveStale(situation_.held);
   const std::string refusal = removed ? "" : removed.error().message;
   if (std::exchange(refusal_, refusal) == refusal || removed) return;
-  log::LogError("cannot remove CDI documents of ours that nothing names any more", removed.error());
+  log::LogError("cannot remove CDI documents that no resource uses", removed.error());
 }
 
 void CdiReconciler::Watch() {
   if (watch_ == nullptr) {
     auto watch = os::DirectoryWatch::Make(loop_, poll_, [this] { soon_.RingWithin(kPause); });
-    if (!watch) return log::Warn("CDI documents are looked at now and then alone", watch.error());
+    if (!watch) return log::Warn("CDI documents are watched by polling only", watch.error());
     watch_ = *std::move(watch);
   }
   watch_->Watch(directories_);

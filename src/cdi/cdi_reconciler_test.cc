@@ -187,7 +187,7 @@ TEST_F(CdiReconcilerTest, WhyStaleDocumentsStayIsToldOnce) {
   Documents().Poll();
   reconciler_->Poll();
   const std::string line = told.Take();
-  const std::string begin = "ERROR cannot remove CDI documents of ours that nothing names any more";
+  const std::string begin = "ERROR cannot remove CDI documents that no resource uses";
   EXPECT_EQ(line.find(begin), 0U) << line;
   EXPECT_EQ(line.find('\n'), line.size() - 1) << line;
 

@@ -203,8 +203,8 @@ config::LoadResult SuitedToRuntime(config::LoadResult loaded) {
     const std::string own = NotTheHosts(resource, os::Root(config.root_prefix));
     if (own.empty()) continue;
     log::Info(
-        "CDI is not taken, though the container runtime reads it: a directory is this "
-        "container's own; mount the host's there, or choose 'strategies'",
+        "CDI is not used although the container runtime supports it: a CDI directory is not the "
+        "host's. Mount the host's there, or set 'strategies'",
         {{"resource", resource.name}, {"directory", own}});
     return loaded;
   }

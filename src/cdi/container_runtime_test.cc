@@ -209,6 +209,23 @@ TEST_F(SuitedTest, GpusAreMountedWhereNobodyKnowsTheRuntime) {
             "envvar, volume-mounts, device-specs by default\n");
 }
 
+// Otherwise a reload after the runtime is known is refused as one of another format.
+TEST_F(SuitedTest, TheFormatOfTheFileIsKept) {
+  ASSERT_TRUE(RememberVersions(directory_, {"containerd://2.2.0", "v1.36.3"}));
+  config::LoadResult loaded = config::Load(
+      FullSchema(), {.file = config::Document::Parse(
+                         "t.yaml", "version: tessera/v1\nresources: [{name: a.b/c, nvidia: {}}]\n"),
+                     .environment = {},
+                     .flags = {{"state-dir", directory_}}});
+  loaded.config.root_prefix = directory_;
+  loaded.taken_for = "HAMi's";
+
+  const config::LoadResult suited = SuitedToRuntime(std::move(loaded));
+
+  EXPECT_EQ(suited.config.resources[0].rendering.strategies.front(), Strategy::kCdiCri);
+  EXPECT_EQ(suited.taken_for, "HAMi's");
+}
+
 TEST_F(SuitedTest, WhatIsChosenStays) {
   ASSERT_TRUE(RememberVersions(directory_, {"containerd://2.2.0", "v1.36.3"}));
   EXPECT_EQ(Chosen("  - name: nvidia.com/gpu\n"
@@ -231,14 +248,14 @@ TEST_F(SuitedTest, DevicesThatHaveMoreThanOneWayOnlyByChoiceStay) {
 
 TEST_F(SuitedTest, ResourcesOfTwoDriversWhoseDocumentsWouldBeOneStay) {
   ASSERT_TRUE(RememberVersions(directory_, {"containerd://2.2.0", "v1.36.3"}));
-  EXPECT_EQ(Chosen("  - {name: a.com/gpu, nvidia: {driverRoot: /a, select: [{index: \"0\"}]}}\n"
-                   "  - {name: b.com/gpu, nvidia: {driverRoot: /b}}\n"),
-            "envvar, volume-mounts, device-specs by default\n"
-            "envvar, volume-mounts, device-specs by default\n"
-            "containerd://2.2.0: reads CDI, which is taken only where 'strategies' say so: "
-            "resources[1].nvidia needs the 'driverRoot', 'hostDriverRoot', 'devRoot', "
-            "'cdiHookPath' and 'cdiLeaveOut' of resources[0], whose 'cdi.kind' it shares "
-            "[config-bad-value]\n");
+  EXPECT_EQ(
+      Chosen("  - {name: a.com/gpu, nvidia: {driverRoot: /a, select: [{index: \"0\"}]}}\n"
+             "  - {name: b.com/gpu, nvidia: {driverRoot: /b}}\n"),
+      "envvar, volume-mounts, device-specs by default\n"
+      "envvar, volume-mounts, device-specs by default\n"
+      "containerd://2.2.0: supports CDI, which is used only if 'strategies' say so: "
+      "resources[1].nvidia needs the 'driverRoot', 'hostDriverRoot', 'devRoot', 'cdiHookPath' and "
+      "'cdiLeaveOut' of resources[0], whose 'cdi.kind' it shares [config-bad-value]\n");
 }
 
 TEST_F(ContainerRuntimeTest, ItsHandlersAreThoseOfAllFilesThatContainerdReads) {

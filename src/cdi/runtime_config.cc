@@ -164,13 +164,15 @@ Says ContainerdSays(const os::Root& root, const std::string& path) {
   MergedFiles merged;
   const Status all = MergeAll(root, path, merged);
   if (merged.version > kNewest) {
-    log::Info("containerd's configuration has a newer format than is known; it counts as that",
-              {{"configuration", path}, {"version", merged.version}, {"known", kNewest}});
+    log::Info(
+        "containerd's configuration has a newer format than this agent knows; it is read as the "
+        "newest known one",
+        {{"configuration", path}, {"version", merged.version}, {"known", kNewest}});
   }
   if (merged.is_without_cri) return Says::kNothing;
   if (all && merged.says == Says::kNothing && merged.version >= kOfContainerd2) return Says::kYes;
   if (all || merged.says == Says::kNo) return merged.says;
-  log::Info("what containerd's configuration says of CDI is not known: a part cannot be read",
+  log::Info("cannot read all of containerd's configuration, so its CDI setting is unknown",
             {{"configuration", path}, {"error", all.error().message}});
   return Says::kNothing;
 }

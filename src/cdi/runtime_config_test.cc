@@ -76,9 +76,10 @@ TEST_F(RuntimeConfigTest, AFormatThatIsNewerThanKnownCountsAsTheNewestKnownAndIs
   }
   EXPECT_EQ(logged_, "");
   EXPECT_EQ(SaidBy("version = 5\n"), "yes");
-  EXPECT_EQ(logged_.substr(logged_.find("INFO")),
-            "INFO containerd's configuration has a newer format than is known; it counts as that "
-            "configuration=/etc/containerd/config.toml version=5 known=4\n");
+  EXPECT_EQ(
+      logged_.substr(logged_.find("INFO")),
+      "INFO containerd's configuration has a newer format than this agent knows; it is read as the "
+      "newest known one configuration=/etc/containerd/config.toml version=5 known=4\n");
   EXPECT_EQ(SaidBy("version = 5\n[plugins.'io.containerd.cri.v2.runtime']\nenable_cdi = false\n"),
             "no");
   for (const char* version : {"version = 2\n", "version = '3'\n", "version = -1\n"}) {
@@ -89,7 +90,7 @@ TEST_F(RuntimeConfigTest, AFormatThatIsNewerThanKnownCountsAsTheNewestKnownAndIs
 TEST_F(RuntimeConfigTest, WhatIsNoTomlSaysNothingAndIsTold) {
   EXPECT_EQ(SaidBy("version = 3\nimports = [\n"), "nothing");
   EXPECT_EQ(logged_.substr(logged_.find("INFO")),
-            "INFO what containerd's configuration says of CDI is not known: a part cannot be read "
+            "INFO cannot read all of containerd's configuration, so its CDI setting is unknown "
             "configuration=/etc/containerd/config.toml error=\"" +
                 directory_ +
                 "/etc/containerd/config.toml is not valid TOML: line 2: Error while parsing "
@@ -181,7 +182,7 @@ TEST_F(RuntimeConfigTest, OneImportThatSwitchesCriOffIsEnough) {
 TEST_F(RuntimeConfigTest, AnImportThatCannotBeReadTakesAYesBackAndIsTold) {
   EXPECT_EQ(SaidBy("imports = ['gone.toml']\nversion = 3\n"), "nothing");
   EXPECT_EQ(logged_.substr(logged_.find("INFO")),
-            "INFO what containerd's configuration says of CDI is not known: a part cannot be read "
+            "INFO cannot read all of containerd's configuration, so its CDI setting is unknown "
             "configuration=/etc/containerd/config.toml error=\"cannot open " +
                 directory_ + "/etc/containerd/gone.toml: No such file or directory\"\n");
   EXPECT_EQ(SaidBy(std::string("imports = ['gone.toml']\n") + kYes), "nothing");

@@ -42,12 +42,6 @@ std::span<const int> NodesOf(const Device& device) {
   return device.numa_nodes;
 }
 
-// A kept share is never proposed, because its device waits for another policy. kubelet grants it to
-// another container only if no other share is free.
-bool IsProposed(const Offer& offer, const Share& share) {
-  return offer.IsHealthy(share) && !offer.IsKept(share.device);
-}
-
 // The free shares of an offer by device and by NUMA node. They shrink as shares are taken.
 class Rooms {
  public:

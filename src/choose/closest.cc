@@ -53,10 +53,7 @@ class Search {
     if (SetsOf(open_.size(), left) <= kMostSets) {
       TryAll(0);
     } else {
-      Grow();
-      while (Exchange()) {
-      }
-      Keep();
+      GrowFromMany();
     }
     std::sort(best_.begin(), best_.end());
     return best_;
@@ -123,6 +120,25 @@ class Search {
       }
       Add(*next);
     }
+  }
+
+  // Grows a set from the best position, then one from each, while there is time for them. A set
+  // that began with the wrong device does not leave it by single exchanges.
+  void GrowFromMany() {
+    constexpr size_t kMostSteps = 4'000'000;
+    const size_t starts =
+        std::min(open_.size(), kMostSteps / (closeness_.size() * wanted_ * wanted_));
+    GrowFrom(nullptr);
+    for (size_t i = 0; i < starts; ++i) GrowFrom(&open_[i]);
+  }
+  void GrowFrom(const uint32_t* first) {
+    const size_t fixed = closeness_.size() - open_.size();
+    if (first != nullptr) Add(*first);
+    Grow();
+    while (Exchange()) {
+    }
+    if (best_.empty() || score_ > best_score_) Keep();
+    while (chosen_.size() > fixed) Remove(std::prev(chosen_.end()));
   }
 
   // Makes the first exchange of two positions that improves the set; false: there is none.

@@ -118,6 +118,27 @@ TEST(Closeness, PartsOfOneDeviceAreClose) {
   EXPECT_EQ(closeness.Between(0, 1), 0);
 }
 
+// As many parts as one device has come from one that has all of them. The last device lacks one, as
+// on a node whose kernel has no number for it.
+TEST(Closest, AWholeDeviceOfPartsIsFoundAmongManyParts) {
+  constexpr uint32_t kParts = 8, kDevices = 8, kSocket = 4;
+  std::vector<std::pair<Pair, int>> links;
+  for (uint32_t a = 0; a < kDevices * kParts - 1; ++a) {
+    for (uint32_t b = a + 1; b < kDevices * kParts - 1; ++b) {
+      const bool one_socket = a / kParts / kSocket == b / kParts / kSocket;
+      if (one_socket) links.push_back({{a, b}, a / kParts == b / kParts ? 20 : 10});
+    }
+  }
+  std::vector<Device> devices = DevicesOf(kDevices * kParts - 1, links);
+  for (uint32_t i = 0; i < devices.size(); ++i) devices[i].parent = std::to_string(i / kParts);
+
+  const std::vector<uint32_t> chosen = Closest(ClosenessOf(devices), {}, kParts);
+
+  ASSERT_EQ(chosen.size(), kParts);
+  for (const uint32_t part : chosen) EXPECT_EQ(part / kParts, chosen[0] / kParts);
+  EXPECT_NE(chosen[0] / kParts, kDevices - 1);
+}
+
 TEST(Closest, TakesThePairThatSharesTheMostLinks) {
   const Closeness closeness = ClosenessOf(DevicesOf(4, {{{0, 1}, 50}, {{1, 3}, 200}}));
 

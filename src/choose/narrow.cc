@@ -23,8 +23,7 @@ class Narrowing {
     std::set<std::string_view> taken(included.begin(), included.end());
     for (const std::string& id : available) {
       const auto at = offer.shares.PositionOf(id);
-      const bool proposed = at && offer.IsHealthy(offer.shares[*at]) &&
-                            !offer.IsKept(offer.shares[*at].device) && !taken.contains(id);
+      const bool proposed = at && IsProposed(offer, offer.shares[*at]) && !taken.contains(id);
       if (proposed) free_[offer.shares[*at].device].insert(*at);
     }
     narrowed_.included.assign(included.begin(), included.end());
@@ -52,16 +51,9 @@ class Narrowing {
   bool Has(uint32_t device) const { return devices_.contains(device); }
   void Have(uint32_t device) {
     devices_.insert(device);
-    for (const std::string& hardware : offer_.devices[device].traits->takes) {
-      hardware_.try_emplace(hardware, device);
-    }
+    hardware_.Take(offer_.devices[device]);
   }
-  bool IsExcluded(uint32_t device) const {
-    return std::ranges::any_of(offer_.devices[device].traits->takes, [&](const auto& hardware) {
-      const auto taken = hardware_.find(hardware);
-      return taken != hardware_.end() && taken->second != device;
-    });
-  }
+  bool IsExcluded(uint32_t device) const { return hardware_.Excludes(offer_.devices[device]); }
 
   // Takes a share of each missing device of the bundle, if each has one and all of them fit.
   void TakeWhole(const std::vector<uint32_t>& bundle) {
@@ -99,12 +91,27 @@ class Narrowing {
   const size_t size_;
   std::vector<std::set<uint32_t>> free_;  // by device: positions of its shares
   std::map<std::string_view, std::vector<uint32_t>> bundles_;
-  std::set<uint32_t> devices_;                     // devices that are chosen or can be
-  std::map<std::string_view, uint32_t> hardware_;  // hardware and the device that takes it
+  std::set<uint32_t> devices_;  // devices that are chosen or can be
+  TakenHardware hardware_;      // by these
   Narrowed narrowed_;
 };
 
 }  // namespace
+
+bool IsProposed(const Offer& offer, const Share& share) {
+  return offer.IsHealthy(share) && !offer.IsKept(share.device);
+}
+
+void TakenHardware::Take(const Device& device) {
+  for (const std::string& hardware : device.traits->takes) takers_.try_emplace(hardware, &device);
+}
+
+bool TakenHardware::Excludes(const Device& device) const {
+  return std::ranges::any_of(device.traits->takes, [&](const std::string& hardware) {
+    const auto taker = takers_.find(hardware);
+    return taker != takers_.end() && taker->second != &device;
+  });
+}
 
 std::optional<Narrowed> Narrow(const Offer& offer, std::span<const std::string> available,
                                std::span<const std::string> included, size_t size) {

@@ -47,12 +47,16 @@ Command Described(std::vector<Option> options, std::vector<Command> commands) {
 }  // namespace
 
 Command AgentCommand() {
-  return Described(ConfigFlags(), {NvidiaCommand()});
+  return Described(ConfigFlags(),
+                   {NvidiaCommand(), RocmCommand(), RdmaSharedCommand(), SriovCommand()});
 }
 
 Command AgentCommandFor(const std::vector<std::string>& words) {
   if (NamesAtMostAFile(words)) return Described({ConfigFileFlag()}, {});
   if (words[1] == "nvidia") return Described({}, {NvidiaCommandWith({})});
+  for (auto* const make : {RocmCommand, RdmaSharedCommand, SriovCommand}) {
+    if (Command one = make(); words[1] == one.name) return Described({}, {std::move(one)});
+  }
   return AgentCommand();
 }
 

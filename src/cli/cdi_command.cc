@@ -128,9 +128,9 @@ std::string UnseenText(const std::set<std::string>& unseen) {
   named.resize(std::min(all, kNamed));
   const std::string more = all > kNamed ? fmt::format(" and {} more", all - kNamed) : "";
   return fmt::format(
-      "note: {} of the host that documents name cannot be seen from here and {} not looked for: "
-      "{}{}; run this on the host, or mount them\n",
-      Count(all, "path"), all == 1 ? "was" : "were", Join(named, ", "), more);
+      "note: {} of the host that documents name {} not visible here: {}{}; run this on the host, "
+      "or mount them\n",
+      Count(all, "path"), all == 1 ? "is" : "are", Join(named, ", "), more);
 }
 
 int CheckDocuments(const Arguments& arguments) {
@@ -140,7 +140,7 @@ int CheckDocuments(const Arguments& arguments) {
   if (!unseen.empty()) PrintToError(UnseenText(unseen));
   if (!errors.empty()) return kFailed;
   return Print(fmt::format("{}: good{}\n", Count(files.size(), "CDI document"),
-                           unseen.empty() ? "" : ", as far as can be seen from here"));
+                           unseen.empty() ? "" : ", apart from paths that are not visible here"));
 }
 
 Option DirectoryOption() {

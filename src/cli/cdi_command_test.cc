@@ -104,10 +104,10 @@ TEST_F(CdiCheckTest, InAPodWhatIsNotMountedIsSaidAndNoError) {
   Check("/no-such-directory/libcuda.so");
   unsetenv("KUBERNETES_SERVICE_HOST");
   EXPECT_EQ(code_, kOk);
-  EXPECT_EQ(out_, "1 CDI document: good, as far as can be seen from here\n");
+  EXPECT_EQ(out_, "1 CDI document: good, apart from paths that are not visible here\n");
   EXPECT_EQ(err_,
-            "note: 1 path of the host that documents name cannot be seen from here and was not "
-            "looked for: /no-such-directory/libcuda.so; run this on the host, or mount them\n");
+            "note: 1 path of the host that documents name is not visible here: "
+            "/no-such-directory/libcuda.so; run this on the host, or mount them\n");
 }
 
 }  // namespace

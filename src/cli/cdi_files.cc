@@ -57,7 +57,7 @@ class Check {
     const auto owner = os::OwnerOf(path);
     if (!owner || os::IsSafe(*owner, root_)) return;
     Report(Reason::kCdiUnsafe, path,
-           fmt::format("others than root could write it: user {}, group {}, {}", owner->user,
+           fmt::format("users other than root can write it: user {}, group {}, {}", owner->user,
                        owner->group, os::ModeText(owner->mode)));
   }
 
@@ -66,7 +66,7 @@ class Check {
       const auto [first, fresh] = first_.try_emplace({file.rank, name}, file.path);
       if (fresh) continue;
       Report(Reason::kCdiConflict, file.path,
-             fmt::format("{} is in {} as well, so no runtime injects it", name, first->second));
+             fmt::format("{} is also in {}, so no runtime injects it", name, first->second));
     }
   }
 
@@ -98,8 +98,8 @@ class Check {
     if (!is_device) {
       if (node.type.empty() || !node.major || !node.minor) {
         Report(Reason::kInvalid, path,
-               fmt::format("{} needs {}, which is no device node, nor does the document say what "
-                           "it is: runtimes do not follow links",
+               fmt::format("{} needs {}, which is not a device node: runtimes do not follow links, "
+                           "so the document must have its type and numbers",
                            of, wanted));
       }
       return;
@@ -109,7 +109,7 @@ class Check {
         (node.minor && *node.minor != static_cast<int64_t>(minor(info->rdev)));
     if (!other_numbers) return;
     Report(Reason::kInvalid, path,
-           fmt::format("{} has {} as {}:{}, and it is {}:{}: the document is out of date", of,
+           fmt::format("{} has {} as {}:{}, but it is {}:{}: the document is out of date", of,
                        wanted, node.major.value_or(-1), node.minor.value_or(-1), major(info->rdev),
                        minor(info->rdev)));
   }

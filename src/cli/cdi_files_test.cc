@@ -68,12 +68,12 @@ TEST_F(CdiFilesTest, WhatRuntimesRefuseIsSaid) {
                                              R"("mounts": [{"hostPath": ")" + dir_ +
                                              R"(/gone", "containerPath": "/a"}]})"));
   EXPECT_EQ(Wrong(),
-            "/run/b.json: ab.com/gpu=x is in /run/a.json as well, so no runtime injects it\n"
-            "/run/c.json: kind ab.com/g is not vendor/class: at least two characters each, for "
+            "/run/b.json: ab.com/gpu=x is also in /run/a.json, so no runtime injects it\n"
+            "/run/c.json: kind ab.com/g is not vendor/class with at least two characters each; "
             "containerd crashes on one\n"
-            "/run/d.json: x needs /link, which is no device node, nor does the document say what "
-            "it is: runtimes do not follow links\n"
-            "/run/d.json: x has /dev/null as 1:9, and it is 1:3: the document is out of date\n"
+            "/run/d.json: x needs /link, which is not a device node: runtimes do not follow links, "
+            "so the document must have its type and numbers\n"
+            "/run/d.json: x has /dev/null as 1:9, but it is 1:3: the document is out of date\n"
             "/run/d.json: x needs /gone, which is not there\n");
 }
 
@@ -92,7 +92,7 @@ TEST_F(CdiFilesTest, WhatCannotBeSeenFromHereIsNotCalledMissing) {
 TEST_F(CdiFilesTest, WhoCouldChangeThemIsSaid) {
   Write("run/a.json", With("ab.com/gpu", kEnv));
   ASSERT_EQ(chmod((dir_ + "/run/a.json").c_str(), 0646), 0);
-  EXPECT_EQ(Wrong(), "/run/a.json: others than root could write it: user " +
+  EXPECT_EQ(Wrong(), "/run/a.json: users other than root can write it: user " +
                          std::to_string(geteuid()) + ", group " + std::to_string(getegid()) +
                          ", 0646\n");
 }

@@ -15,6 +15,9 @@ Command AgentCommand();
 Command AgentCommandFor(const std::vector<std::string>& words);
 Command NvidiaCommand();                                 // below agent
 Command NvidiaCommandWith(std::vector<Option> options);  // with only these options
+Command RocmCommand();                                   // below agent
+Command RdmaSharedCommand();                             // below agent
+Command SriovCommand();                                  // below agent
 Command MpsCommand();
 Command NvidiaMpsCommand();  // below mps
 Command MovedDemoCommand();  // these print their new place
@@ -29,6 +32,7 @@ Command CdiCommand();
 Command ConfigManagerCommand();
 Command LabelsCommand();
 Command VgpuCommand();
+Command MonitorCommand();
 Command UninstallCommand();
 Command CompletionCommand();
 Command ManCommand();

@@ -48,8 +48,7 @@ int ConfigCheck(const std::string& file, FILE* out, FILE* err) {
   } else {
     config::hami::NodeConfigFile nodes("");
     result = config::hami::LoadEither(FullSchema(), {.file = std::move(document)}, nodes);
-    fmt::print(out,
-               "{}: taken for a file of {} device plugin, as 'tessera agent nvidia' reads it\n",
+    fmt::print(out, "{}: read as a file of {} device plugin, as 'tessera agent nvidia' does\n",
                file, result.taken_for);
     std::fflush(out);
   }
@@ -77,9 +76,10 @@ int ConfigConvert(const std::string& file, const std::string& node_file,
   if (extent == Extent::kAll) {
     fmt::print(out, "{}", config::PrintYaml(result));
   } else {
-    fmt::print(
-        out, "# All else is as by default: 'tessera config convert --all' prints that as well.\n{}",
-        config::PrintChangedYaml(result));
+    fmt::print(out,
+               "# All other keys have their defaults; 'tessera config convert --all' prints them "
+               "as well.\n{}",
+               config::PrintChangedYaml(result));
   }
   return 0;
 }

@@ -183,23 +183,24 @@ TEST_F(ConfigCommandTest, ConvertPrintsWhatDiffersFromTheDefaultsAlone) {
                           "", {}, Extent::kChanged, out_.get(), err_.get()),
             0);
   EXPECT_EQ(err_.Text(), "");
-  EXPECT_EQ(out_.Text(),
-            "# All else is as by default: 'tessera config convert --all' prints that as well.\n"
-            "version: tessera/v1                           # default\n"
-            "resources:\n"
-            "  - name: nvidia.com/gpu                      # default\n"
-            "    policy: replicas                          # " +
-                path_ +
-                ":2\n"
-                "    replicas: 10                              # " +
-                path_ +
-                ":2\n"
-                "    strategies: [volume-mounts]               # " +
-                path_ +
-                ":3\n"
-                "    nvidia:\n"
-                "      driverRoot: /driver-root                # NVIDIA's default\n"
-                "      inMigMode: whole                        # NVIDIA's default\n");
+  EXPECT_EQ(
+      out_.Text(),
+      "# All other keys have their defaults; 'tessera config convert --all' prints them as well.\n"
+      "version: tessera/v1                           # default\n"
+      "resources:\n"
+      "  - name: nvidia.com/gpu                      # default\n"
+      "    policy: replicas                          # " +
+          path_ +
+          ":2\n"
+          "    replicas: 10                              # " +
+          path_ +
+          ":2\n"
+          "    strategies: [volume-mounts]               # " +
+          path_ +
+          ":3\n"
+          "    nvidia:\n"
+          "      driverRoot: /driver-root                # NVIDIA's default\n"
+          "      inMigMode: whole                        # NVIDIA's default\n");
 }
 
 TEST_F(ConfigCommandTest, CheckTakesAFileOfNvidiasPluginForWhatItIs) {
@@ -208,17 +209,15 @@ TEST_F(ConfigCommandTest, CheckTakesAFileOfNvidiasPluginForWhatItIs) {
                   out_.get(), err_.get()),
       0);
   EXPECT_EQ(err_.Text(), "");
-  EXPECT_EQ(out_.Text(), path_ +
-                             ": taken for a file of NVIDIA's device plugin, as 'tessera agent "
-                             "nvidia' reads it\n" +
-                             path_ + ": good, 1 resource\n");
+  EXPECT_EQ(out_.Text(),
+            path_ + ": read as a file of NVIDIA's device plugin, as 'tessera agent nvidia' does\n" +
+                path_ + ": good, 1 resource\n");
 }
 
 TEST_F(ConfigCommandTest, CheckOfAFileOfHamisSaysWhatIsWrongThere) {
   EXPECT_EQ(ConfigCheck(Write("nvidia:\n  deviceSplitCount: none\n"), out_.get(), err_.get()), 1);
-  EXPECT_EQ(out_.Text(), path_ +
-                             ": taken for a file of HAMi's device plugin, as 'tessera agent "
-                             "nvidia' reads it\n");
+  EXPECT_EQ(out_.Text(),
+            path_ + ": read as a file of HAMi's device plugin, as 'tessera agent nvidia' does\n");
   EXPECT_NE(err_.Text().find(":2:21: nvidia.deviceSplitCount"), std::string::npos) << err_.Text();
   EXPECT_TRUE(err_.Text().ends_with(path_ + ": 1 error\n")) << err_.Text();
 }

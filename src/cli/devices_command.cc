@@ -3,14 +3,28 @@
 #include "cli/command/output.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "cli/devices_use.h"
 #include "cli/devices_view.h"
+#include "cli/vgpu_list.h"
 
 namespace tessera::cli {
 namespace {
 
+constexpr Duration kMostMeasured{60'000};
+
 int ShowDevices(const Arguments& arguments) {
+  const auto measured = ParseDuration(arguments.Has("for") ? arguments.Get("for") : "0s");
+  if (!measured || *measured > kMostMeasured) {
+    return PrintMisuse("devices", "--for takes a time of up to 60s, such as 2s, not '" +
+                                      arguments.Get("for") + "'");
+  }
   auto inventory = AskAgent(arguments, {.path = "/inventory", .query = {}, .body = ""});
   if (!inventory) return PrintFailure(inventory.error());
+  // An agent of an earlier version has no such page; then nothing is known of the use.
+  const auto page = AskAgent(arguments, {.path = "/grants", .query = {}, .body = ""});
+  if (const auto granted = page ? monitor::ReadGranted(*page) : Fail(page.error())) {
+    AddUse(*granted, os::Root(), *measured, Sleep, *inventory);
+  }
   if (auto printed = PrintDocument(arguments, *inventory)) return *printed;
   auto ledger = AskAgent(arguments, {.path = "/ledger", .query = {}, .body = ""});
   if (!ledger) return PrintFailure(ledger.error());
@@ -31,20 +45,21 @@ int Cordon(const Arguments& arguments) {
       TellAgent(arguments, "/cordon", {{"device", device}, {"reason", arguments.Get("reason")}});
   if (!done) return PrintFailure(done.error());
   return Print(Understood(*done, arguments) +
-               " is cordoned; who holds it keeps it, nobody else gets it\n");
+               " is cordoned: pods that hold it keep it, and no other pod gets it\n");
 }
 
 int Uncordon(const Arguments& arguments) {
   auto done = TellAgent(arguments, "/uncordon", {{"device", arguments.Get("DEVICE")}});
   if (!done) return PrintFailure(done.error());
-  return Print(Understood(*done, arguments) + " is back; it is offered while its checks pass\n");
+  return Print(Understood(*done, arguments) +
+               " is uncordoned: the agent offers it while its checks pass\n");
 }
 
 int TellReset(const Arguments& arguments) {
   auto done = TellAgent(arguments, "/was-reset", {{"device", arguments.Get("DEVICE")}});
   if (!done) return PrintFailure(done.error());
   return Print(Understood(*done, arguments) +
-               " counts as reset; it is offered once its checks have passed\n");
+               " counts as reset: the agent offers it once its checks have passed\n");
 }
 
 Option DeviceOption() {
@@ -94,9 +109,16 @@ Command DevicesCommand() {
           .description =
               "Shows the resources and devices of this node: their number, their health, whether "
               "kubelet knows them, and which pods hold them. For GPUs, it shows the memory and "
-              "compute time in total, granted and free, and each holder's part. Lines have at most "
-              "120 columns, with short UUIDs. '-o wide' shows everything.",
-          .options = {OutputOption({"table", "wide", "json", "yaml"}), ControlOption()},
+              "compute time in total, granted and free, and each holder's part. Where this command "
+              "sees the files of containers' limiting library, it adds the used memory, and with "
+              "--for the time. Lines have at most 120 columns, with short UUIDs. '-o wide' shows "
+              "everything.",
+          .options = {OutputOption({"table", "wide", "json", "yaml"}),
+                      {.name = "--for",
+                       .value = "TIME",
+                       .help = "how long to measure holders' use of a GPU's time; 0s: not at all",
+                       .fallback = "0s"},
+                      ControlOption()},
           .examples = {{"tessera devices", "See devices, their health and who holds them."},
                        {"tessera devices -o wide", "Add models, times and shares."},
                        {"tessera devices -o json | jq '.devices[] | select(.offered | not)'",

@@ -15,7 +15,7 @@ TEST_F(DevicesCommandTest, DevicesAsJsonAreTheAgentsDocument) {
 
   EXPECT_EQ(code_, kOk);
   EXPECT_EQ(json::Parse(out_).value(), json::Value(json::Object{{"node", "worker-1"}}));
-  EXPECT_EQ(asked_, "GET /inventory \n");
+  EXPECT_EQ(asked_, "GET /inventory \nGET /grants \n");
 }
 
 TEST_F(DevicesCommandTest, DevicesAsYaml) {
@@ -36,7 +36,7 @@ TEST_F(DevicesCommandTest, DevicesAsTableAsksForTheLedgerToo) {
   EXPECT_EQ(code_, kOk);
   EXPECT_EQ(out_,
             "node worker-1, agent , inventory \n\nno resources are configured\n\n0 devices\n");
-  EXPECT_EQ(asked_, "GET /inventory \nGET /ledger \n");
+  EXPECT_EQ(asked_, "GET /inventory \nGET /grants \nGET /ledger \n");
 }
 
 TEST_F(DevicesCommandTest, CordonSendsTheReason) {
@@ -47,7 +47,8 @@ TEST_F(DevicesCommandTest, CordonSendsTheReason) {
   Run(DevicesCommand().commands[0]);
 
   EXPECT_EQ(code_, kOk);
-  EXPECT_EQ(out_, "dummy.com/npu/7 is cordoned; who holds it keeps it, nobody else gets it\n");
+  EXPECT_EQ(out_,
+            "dummy.com/npu/7 is cordoned: pods that hold it keep it, and no other pod gets it\n");
   EXPECT_EQ(asked_,
             "POST /cordon {\"device\":\"dummy.com/npu/7\",\"reason\":\"fan is \\\"loud\\\"\"}\n");
 }
@@ -58,7 +59,7 @@ TEST_F(DevicesCommandTest, UncordonSaysWhichDeviceWasMeant) {
 
   Run(DevicesCommand().commands[1]);
 
-  EXPECT_EQ(out_, "dummy.com/npu/7 is back; it is offered while its checks pass\n");
+  EXPECT_EQ(out_, "dummy.com/npu/7 is uncordoned: the agent offers it while its checks pass\n");
   EXPECT_EQ(asked_, "POST /uncordon {\"device\":\"7\"}\n");
 }
 

@@ -158,7 +158,7 @@ std::string Notes(const json::Object& inventory, const json::Object& ledger, con
   for (const json::Object* resource : ObjectsIn(inventory, "resources")) {
     if (const json::Object* waiting = json::GetObject(*resource, "waiting")) {
       const auto devices = static_cast<size_t>(json::GetInt(*waiting, "devices").value_or(0));
-      note(fmt::format("{}: {} not yet divided as configured ({}): somebody may hold a share",
+      note(fmt::format("{}: {} not yet divided as configured ({}): a container may hold a share",
                        TextIn(*resource, "name"), Count(devices, "device"),
                        TextIn(*waiting, "policy")));
     }
@@ -172,9 +172,9 @@ std::string Notes(const json::Object& inventory, const json::Object& ledger, con
   bool known = json::GetBool(ledger, "reconciled").value_or(true);
   std::string source = TextIn(ledger, "podResources");
   if (!source.empty() && source != "ok") {
-    note((known ? "who holds what may be old: " : "who holds what is not known yet: ") + source);
+    note((known ? "the holders may be out of date: " : "the holders are not known yet: ") + source);
   } else if (!known) {
-    note("kubelet has not said yet who holds what");
+    note("kubelet has not reported the holders yet");
   }
   for (const json::Object* pending : ObjectsIn(ledger, "pending")) {
     note(fmt::format("granted {} s ago and not yet confirmed by kubelet: {} {}",

@@ -129,7 +129,7 @@ no resources are configured
 
 0 devices
 note: another instance writes the state; this one serves from memory
-note: kubelet has not said yet who holds what
+note: kubelet has not reported the holders yet
 note: granted 12 s ago and not yet confirmed by kubelet: dummy.com/npu 7 8
 )");
 }
@@ -143,9 +143,9 @@ TEST(DevicesText, SaysWhichDevicesWaitForTheirPolicy) {
   const std::string text = DevicesText(inventory, Ledger(), Detail::kUsual, {});
 
   EXPECT_EQ(text.substr(text.find("note: ")),
-            "note: dummy.com/npu: 1 device not yet divided as configured (4 replicas): somebody "
+            "note: dummy.com/npu: 1 device not yet divided as configured (4 replicas): a container "
             "may hold a share\n"
-            "note: dummy.com/tpu: 2 devices not yet divided as configured (whole): somebody may "
+            "note: dummy.com/tpu: 2 devices not yet divided as configured (whole): a container may "
             "hold a share\n");
 }
 
@@ -156,9 +156,9 @@ TEST(DevicesText, SaysWhyKubeletCouldNotBeAsked) {
   };
 
   EXPECT_EQ(note_of(R"({"reconciled": false, "podResources": "nobody listens"})"),
-            "note: who holds what is not known yet: nobody listens\n");
+            "note: the holders are not known yet: nobody listens\n");
   EXPECT_EQ(note_of(R"({"reconciled": true, "podResources": "nobody listens"})"),
-            "note: who holds what may be old: nobody listens\n");
+            "note: the holders may be out of date: nobody listens\n");
 }
 
 TEST(DevicesText, DeviceThatIsGoneIsNotCalledHealthy) {
@@ -190,13 +190,13 @@ TEST(DevicesText, DeviceThatWasLetGoOfIsReleased) {
   json::Value inventory = json::Parse(R"({"node": "n", "generation": 1,
     "agent": {"version": "0.1.0", "writer": true}, "resources": [],
     "devices": [{"source": "nvidia.com/gpu", "id": "GPU-1", "present": true, "offered": false,
-                 "state": "unverified", "reason": "released", "detail": "let go of until noon",
+                 "state": "unverified", "reason": "released", "detail": "closed until noon",
                  "cordon": null, "holders": []}]})")
                               .value();
 
   const std::string text = DevicesText(inventory, Ledger(), Detail::kUsual, {});
 
-  EXPECT_NE(text.find("nvidia.com/gpu/GPU-1  released  let go of until noon\n"), text.npos) << text;
+  EXPECT_NE(text.find("nvidia.com/gpu/GPU-1  released  closed until noon\n"), text.npos) << text;
 }
 
 TEST(DevicesText, DocumentsOfAnotherShapeShowAsNothing) {

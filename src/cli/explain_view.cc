@@ -52,6 +52,9 @@ std::string Candidate(const json::Object& candidate, const View& view) {
   std::string verdict = offered ? "offered as " + TextIn(candidate, "resource") : "not offered";
   std::string out = fmt::format("{}: {}\n", Paint(DeviceName(candidate), Tone::kTitle, view),
                                 Paint(verdict, offered ? Tone::kGood : Tone::kBad, view));
+  out += Sentence("model", TextIn(candidate, "model"), view);
+  const auto parts = ListIn(candidate, "parts");
+  if (!parts.empty()) out += Sentence("parts", Join(parts, " "), view);
   out += Sentence("why", TextIn(candidate, "why"), view);
   auto shares = ListIn(candidate, "shares");
   if (!shares.empty()) out += Sentence("ids", Join(shares, " "), view);

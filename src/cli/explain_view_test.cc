@@ -39,6 +39,23 @@ dummy.com/npu/8: not offered
 )");
 }
 
+TEST(ExplainText, APairSaysWhatItIsMadeOf) {
+  const json::Value answer = json::Parse(R"({"candidates": [
+    {"source": "a.com/gpu-nic", "id": "0_1", "offered": true, "resource": "a.com/gpu-nic",
+     "model": "GPU + mlx5_1, behind one switch", "parts": ["a.com/gpu/0", "b.com/nic/1"],
+     "shares": ["0_1"], "numaNodes": [0], "why": "healthy, offered as 1 share", "grant": null}]})")
+                                 .value();
+
+  EXPECT_EQ(ExplainText(answer, {.columns = 80, .color = false}),
+            R"(a.com/gpu-nic/0_1: offered as a.com/gpu-nic
+  model       GPU + mlx5_1, behind one switch
+  parts       a.com/gpu/0 b.com/nic/1
+  why         healthy, offered as 1 share
+  ids         0_1
+  numa        0
+)");
+}
+
 TEST(ExplainText, NoCandidates) {
   EXPECT_EQ(ExplainText(json::Parse(R"({"candidates": []})").value(), {}),
             "no devices were found\n");

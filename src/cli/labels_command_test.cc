@@ -38,7 +38,7 @@ class LabelsCommandTest : public testing::Test {
   std::string err_;
 };
 
-// The labels of a node with one T4; its resource's shares have a name of their own or not.
+// The labels of a node with one T4. Shares of its resource may have a product name of their own.
 std::string Expected(const std::string& product, int replicas, const std::string& sharing) {
   return R"(nvidia.com/cuda.driver-version.full=570.172.08
 nvidia.com/cuda.driver-version.major=570

@@ -23,6 +23,7 @@ struct Row {
 constexpr Row kCommands[] = {
     {"agent", AgentCommand, AgentCommandFor},
     {"demo", MovedDemoCommand},
+    {"monitor", MonitorCommand},
     {"mps", MpsCommand},
     {"kubelet", MovedKubeletCommand},
     {"devices", DevicesCommand},
@@ -40,14 +41,15 @@ constexpr Row kCommands[] = {
     {"completion", CompletionCommand},
     {"man", ManCommand},
 };
-// A name of one of NVIDIA's programs. Under it this program replaces that one, and callers need not
-// change.
+// A name of one of NVIDIA's or AMD's programs. Under it this program replaces that one, and callers
+// need not change.
 struct Alias {
   std::string_view name;
   std::vector<std::string> words;
 };
 std::vector<Alias> Aliases() {
   return {{"nvidia-device-plugin", {"agent", "nvidia"}},
+          {"k8s-device-plugin", {"agent", "rocm"}},
           {"config-manager", {"config-manager"}},
           {"mps-control-daemon", {"mps", "nvidia"}}};
 }

@@ -83,8 +83,8 @@ NvidiaWords ReadNvidiaWords(const Arguments& arguments, std::string_view path,
     words.exit_code = kUsage;
   } else if (ConfigFileIn(arguments)) {
     words.exit_code = PrintMisuse(path,
-                                  "--config names a file of Tessera's; write --config-file behind "
-                                  "'nvidia' for one of NVIDIA's device plugin");
+                                  "--config names a file of Tessera; for one of NVIDIA's device "
+                                  "plugin, write --config-file after 'nvidia'");
   }
   words.file = config::nvidia::ConfigFileOf(line, words.sources.environment);
   return words;

@@ -16,18 +16,18 @@ namespace {
 
 std::string_view PlacerText(std::string_view by) {
   if (by == "hami-scheduler") return "by HAMi's scheduler, which chose its GPUs";
-  if (by == "agent") return "by the agent, which fitted it in by what it asks for";
-  if (by == "kubelet") return "by kubelet, which chose among the shares that are free";
-  return "nobody has chosen devices for it yet";
+  if (by == "agent") return "by the agent, which chose devices by its request";
+  if (by == "kubelet") return "by kubelet, which chose free shares";
+  return "not placed yet: it has no devices";
 }
 
 std::string_view StateText(std::string_view state) {
-  if (state == "bound") return "its grant is bound: it has what stands below";
-  if (state == "holds") return "it holds what stands below";
-  if (state == "promised") return "kubelet has its shares, and its grant is not bound yet";
-  if (state == "refused") return "refused: it is not made";
+  if (state == "bound") return "its grant is bound, as shown below";
+  if (state == "holds") return "it holds the shares below";
+  if (state == "promised") return "kubelet gave it shares, but its grant is not bound yet";
+  if (state == "refused") return "refused: the container is not made";
   if (state == "ended") return "it has ended";
-  if (state == "nothing") return "it asks for nothing that is served here";
+  if (state == "nothing") return "it asks for no resource of this agent";
   if (state == "waits") return "kubelet has not asked for its devices yet";
   return state;
 }
@@ -67,9 +67,8 @@ std::string GrantText(const json::Object& grant) {
   std::vector<std::string> parts;
   for (const json::Object* part : ObjectsIn(grant, "parts")) {
     const auto bytes = json::GetInt(*part, "memoryBytes").value_or(0);
-    const int64_t cores = json::GetInt(*part, "cores").value_or(0);
     parts.push_back(fmt::format("{}: {}, {} of its time", TextIn(*part, "device"),
-                                MibText(static_cast<uint64_t>(bytes)), PercentText(cores)));
+                                MibText(static_cast<uint64_t>(bytes)), CoresText(*part)));
   }
   return Join(parts, "; ");
 }
@@ -80,11 +79,11 @@ std::string RefusalLine(const json::Object& refusal, const View& view) {
                                 ? "at " + TextIn(refusal, "last")
                                 : fmt::format("{} times from {} to {}", count,
                                               TextIn(refusal, "first"), TextIn(refusal, "last"));
-  return Sentence(
-      "refused",
-      fmt::format("{}{}: {} [{}]", times, IsTrue(refusal, "over") ? ", and since then made" : "",
-                  TextIn(refusal, "message"), TextIn(refusal, "reason")),
-      view);
+  return Sentence("refused",
+                  fmt::format("{}{}: {} [{}]", times,
+                              IsTrue(refusal, "over") ? ", but the container was made since" : "",
+                              TextIn(refusal, "message"), TextIn(refusal, "reason")),
+                  view);
 }
 
 std::string ContainerText(const json::Object& container, const View& view) {
@@ -107,8 +106,8 @@ std::string ContainerText(const json::Object& container, const View& view) {
     out += Sentence("grant", TextIn(*grant, "grant"), view);
     out += Sentence("directory", TextIn(*grant, "directory"), view);
     const bool controlled = IsTrue(*grant, "controlled");
-    out +=
-        Sentence("library", controlled ? TextIn(*grant, "library") : "none holds it to that", view);
+    out += Sentence("library", controlled ? TextIn(*grant, "library") : "none enforces its limits",
+                    view);
   }
   for (const json::Object* refusal : ObjectsIn(container, "refusals")) {
     out += RefusalLine(*refusal, view);
@@ -132,7 +131,7 @@ std::string PerhapsLines(const json::Object& page, const View& view) {
   for (const json::Object* refusal : ObjectsIn(page, "refusals")) {
     out += RefusalLine(*refusal, view) + Sentence("to do", TextIn(*refusal, "advice"), view);
   }
-  return out.empty() ? "" : "\nrefused before kubelet said whose it was, maybe this pod\n" + out;
+  return out.empty() ? "" : "\nrefused before kubelet named the pod; it may be this one\n" + out;
 }
 
 }  // namespace
@@ -151,7 +150,7 @@ std::string PodText(const json::Value& answer, const View& view) {
   out += Sentence("uid", uid, view);
   out += Sentence("node", TextIn(page, "node"), view);
   std::string phase = TextIn(page, "phase");
-  if (phase.empty()) phase = "not known: no API server has told of it";
+  if (phase.empty()) phase = "unknown: no API server has reported it";
   out += Sentence("phase", phase + (IsTrue(page, "deleting") ? ", being deleted" : ""), view);
   out += PlacementLines(page, view);
   for (const json::Object* container : ObjectsIn(page, "containers")) {

@@ -37,7 +37,7 @@ container load (init)
 
 container main
   asks for    nvidia.com/gpu=1 nvidia.com/gpumem=4096
-  state       its grant is bound: it has what stands below
+  state       its grant is bound, as shown below
   holds       nvidia.com/gpu GPU-1::3
   on          GPU-1
   granted     GPU-1: 4096 MiB, 30 % of its time
@@ -46,7 +46,7 @@ container main
   library     /vgpu/libvgpu.so
 
 container web
-  state       refused: it is not made
+  state       refused: the container is not made
   refused     12 times from 2026-11-20T18:00:00.000Z to
               2026-11-20T18:05:00.000Z: GPU-1 has 100 MiB left [no-room]
   to do       the container is made once others on that device have ended
@@ -66,10 +66,10 @@ TEST(PodText, SaysWhatMayHaveBeenThisPod) {
   EXPECT_EQ(PodText(answer, {.columns = 80, .color = false}),
             R"(pod default/web
   node        worker-1
-  phase       not known: no API server has told of it
-  placed      nobody has chosen devices for it yet
+  phase       unknown: no API server has reported it
+  placed      not placed yet: it has no devices
 
-refused before kubelet said whose it was, maybe this pod
+refused before kubelet named the pod; it may be this one
   refused     at 2026-11-20T18:05:00.000Z: 7 is sick [unhealthy-share]
   to do       wait
 )");

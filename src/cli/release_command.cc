@@ -29,7 +29,7 @@ Result<json::Value> AwaitClosed(const Arguments& arguments, json::Value page) {
 int EndRelease(const Arguments& arguments) {
   const auto done = TellAgent(arguments, "/release", {{"end", true}});
   if (!done) return PrintFailure(done.error());
-  return Print("taken up again; devices are offered once their checks have passed\n");
+  return Print("the release has ended: the agent offers devices once their checks have passed\n");
 }
 
 int Release(const Arguments& arguments) {
@@ -41,15 +41,15 @@ int Release(const Arguments& arguments) {
   const json::Object& answer = ObjectOf(*page);
   const std::vector<std::string> held = ListIn(answer, "heldBy");
   if (!held.empty()) {
-    return PrintFailure({Reason::kTimedOut,
-                         fmt::format("released until {}, but the library is still open: {}; it is "
-                                     "closed as soon as that ends",
-                                     TextIn(answer, "until"), Join(held, "; "))});
+    return PrintFailure(
+        {Reason::kTimedOut,
+         fmt::format(
+             "released until {}, but the library is still open: {}; it closes when that ends",
+             TextIn(answer, "until"), Join(held, "; "))});
   }
-  return Print(
-      fmt::format("released until {}: {}\nthe library is closed; 'tessera release --end' "
-                  "takes it up again\n",
-                  TextIn(answer, "until"), Join(ListIn(answer, "resources"), ", ")));
+  return Print(fmt::format(
+      "released until {}: {}\nthe library is closed; 'tessera release --end' opens it again\n",
+      TextIn(answer, "until"), Join(ListIn(answer, "resources"), ", ")));
 }
 
 }  // namespace

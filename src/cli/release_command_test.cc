@@ -22,7 +22,7 @@ TEST_F(ReleaseCommandTest, AReleaseSaysOfWhatAndUntilWhen) {
   EXPECT_EQ(code_, kOk) << err_;
   EXPECT_EQ(out_,
             "released until 2026-11-22T06:10:00.000Z: nvidia.com/gpu, nvidia.com/mig-1g.10gb\n"
-            "the library is closed; 'tessera release --end' takes it up again\n");
+            "the library is closed; 'tessera release --end' opens it again\n");
   EXPECT_EQ(asked_, "POST /release {\"for\":\"10m\"}\n");
 }
 
@@ -32,7 +32,8 @@ TEST_F(ReleaseCommandTest, TheEndIsAnOrderOfItsOwn) {
 
   Run(ReleaseCommand());
 
-  EXPECT_EQ(out_, "taken up again; devices are offered once their checks have passed\n");
+  EXPECT_EQ(out_,
+            "the release has ended: the agent offers devices once their checks have passed\n");
   EXPECT_EQ(asked_, "POST /release {\"end\":true}\n");
 }
 

@@ -18,5 +18,7 @@ std::string RoomText(const json::Object& inventory, const View& view);
 std::string MibText(uint64_t bytes);
 // A container's limit in percent of a GPU's time; "all": no limit.
 std::string PercentText(int64_t percent);
+// The compute time of a grant's part: percent, or units.
+std::string CoresText(const json::Object& part);
 
 }  // namespace tessera::cli

@@ -34,6 +34,21 @@ nvidia.com/gpu/GPU-8a1f1d3c…     3/4  81920 MiB  12288 MiB  69632 MiB  100 %  
 )");
 }
 
+TEST(RoomText, WhatAHolderUsesStandsBesideItsPart) {
+  EXPECT_EQ(
+      Text(R"([
+    {"source": "nvidia.com/gpu", "id": "GPU-1", "shares": ["a", "b"], "memoryBytes": 2147483648,
+     "vgpu": {"memoryBytes": 2147483648, "memoryGrantedBytes": 1073741824, "cores": 100,
+              "coresGranted": 30},
+     "holders": [{"namespace": "a", "pod": "b", "container": "c", "shares": ["a"],
+                  "usedBytes": 536870912, "coresGot": 12.25,
+                  "part": {"device": "GPU-1", "memoryBytes": 1073741824, "cores": 30}}]}])"),
+      R"(WHO HAS WHAT          SHARES    MEMORY   GRANTED     USED      FREE   TIME  GRANTED     GOT  FREE
+nvidia.com/gpu/GPU-1     1/2  2048 MiB  1024 MiB           1024 MiB  100 %     30 %          70 %
+  a/b/c                    1            1024 MiB  512 MiB                      30 %  12.2 %
+)");
+}
+
 TEST(RoomText, OfAnyWidthNamesAreWhole) {
   EXPECT_NE(Text(kVirtual, {}).find("nvidia.com/gpu/GPU-8a1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42 "),
             std::string::npos);
@@ -65,6 +80,12 @@ nvidia.com/gpu/GPU-1     1/2  1024 MiB
 TEST(RoomText, DevicesWithoutMemoryAreLeftOut) {
   EXPECT_EQ(Text(R"([{"source": "dummy.com/npu", "id": "0", "shares": ["0"], "holders": []}])"),
             "");
+}
+
+TEST(CoresText, UnitsAreCountedAndTimeIsInPercent) {
+  EXPECT_EQ(CoresText({{"cores", 76}, {"units", "0-75"}}), "76 units");
+  EXPECT_EQ(CoresText({{"cores", 30}}), "30 %");
+  EXPECT_EQ(CoresText({{"cores", 0}}), "all");
 }
 
 }  // namespace

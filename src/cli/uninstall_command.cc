@@ -11,6 +11,7 @@
 #include "config/load.h"
 #include "config/schema/problem.h"
 #include "kinds/kinds.h"
+#include "os/lock.h"
 #include "os/process.h"
 
 namespace tessera::cli {
@@ -20,18 +21,24 @@ namespace {
 bool MayRemoveGrants(const config::Config& config) {
   const auto containers = agent::ContainersWithGrants(config);
   if (!containers) {
-    PrintToError(fmt::format("nothing is removed: who has virtual GPUs is not known: {}\n",
-                             containers.error().Text()));
+    PrintToError(fmt::format(
+        "nothing is removed, because the containers with virtual GPUs are not known: {}\n",
+        containers.error().Text()));
     return false;
   }
   if (containers->empty()) return true;
-  PrintToError(
-      fmt::format("nothing is removed: kubelet still knows {} with virtual GPUs, which "
-                  "could not be made again:\n",
-                  Count(containers->size(), "container")));
+  PrintToError(fmt::format(
+      "nothing is removed: kubelet still knows {} with virtual GPUs, which could not restart:\n",
+      Count(containers->size(), "container")));
   for (const std::string& container : *containers) PrintToError(container + "\n");
-  PrintToError("delete these pods, or say --force\n");
+  PrintToError("delete these pods, or use --force\n");
   return false;
+}
+
+// An agent that runs would restore its documents. One that was just deleted may still be stopping.
+Result<os::FileLock> AwaitAgentsEnd(const config::Config& config) {
+  constexpr Duration kPatience{5'000};
+  return os::FileLock::TakeWithin(config.state_dir + "/lock", kPatience);
 }
 
 int Uninstall(const Arguments& arguments) {
@@ -42,16 +49,21 @@ int Uninstall(const Arguments& arguments) {
     PrintToError(config::Text(loaded.errors));
     return kFailed;
   }
-  if (!arguments.Has("force") && !MayRemoveGrants(loaded.config)) return kFailed;
+  const bool forced = arguments.Has("force");
+  const auto lock = AwaitAgentsEnd(loaded.config);
+  if (!forced && !lock && lock.error().reason == Reason::kStateLocked) {
+    PrintToError(fmt::format("nothing is removed: an agent runs with the state in {}; stop it\n",
+                             loaded.config.state_dir));
+    return kFailed;
+  }
+  if (!forced && !MayRemoveGrants(loaded.config)) return kFailed;
   const auto api = FindApiServer(loaded.config.api, os::Root(loaded.config.root_prefix),
                                  os::Variable, os::HostName());
   if (!api) return PrintFailure(api.error());
   if (loaded.config.api.use && !*api) {
     PrintToError(
-        "left as they are: labels, annotations and condition of the node, for there is no access "
-        "to an API "
-        "server: say api.kubeconfig and, if the node has another name than the machine, "
-        "api.nodeName\n");
+        "not removed: the node's labels, annotations and condition, because no API server is "
+        "configured. Set api.kubeconfig, and api.nodeName if it is not the host name\n");
   }
   int code = kOk;
   for (const agent::Removal& removal : agent::Uninstall(loaded.config, *api)) {
@@ -68,7 +80,8 @@ int Uninstall(const Arguments& arguments) {
 std::vector<Option> Options() {
   std::vector<Option> options = {
       {.name = "--force",
-       .help = "even while containers have virtual GPUs, which then cannot restart"}};
+       .help = "even while an agent runs, or containers have virtual GPUs, which then cannot "
+               "restart"}};
   for (Option& option : ConfigFlags()) options.push_back(std::move(option));
   return options;
 }
@@ -84,7 +97,8 @@ Command UninstallCommand() {
           "GPUs' grants, and the feature file of labels. At the API server, it removes Tessera's "
           "labels, the node's condition, and the node's registration for HAMi's scheduler. Other "
           "programs' files, events and the rest of the state directory stay. The command refuses "
-          "while kubelet knows containers with virtual GPUs. Stop the agent before.",
+          "while an agent runs, or kubelet knows containers with virtual GPUs. It waits up to 5 "
+          "seconds for an agent that stops.",
       .options = Options(),
       .examples = {{"tessera uninstall --config /etc/tessera/tessera.yaml",
                     "After the agent was removed from this node."}},

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "cli/commands.h"
 #include "grant/grant.h"
 #include "kubelet/checkpoint.h"
 #include "os/files.h"
+#include "os/lock.h"
+#include "os/waiting_test.h"
 
 namespace tessera::cli {
 namespace {
@@ -71,9 +75,9 @@ TEST_F(UninstallCommandTest, NothingIsRemovedWhileAContainerHasAGrantUnlessForce
   EXPECT_EQ(out_, "");
   EXPECT_EQ(err_,
             "nothing is removed: kubelet still knows 1 container with virtual GPUs, which could "
-            "not be made again:\n"
+            "not restart:\n"
             "container app of pod uid-1\n"
-            "delete these pods, or say --force\n");
+            "delete these pods, or use --force\n");
   EXPECT_TRUE(HasGrant());
 
   arguments_.Set("force", "");
@@ -86,7 +90,32 @@ TEST_F(UninstallCommandTest, WhereKubeletKnowsNoneWhatGrantsLeftGoes) {
   Run();
 
   EXPECT_EQ(code_, kOk) << err_;
-  EXPECT_EQ(out_, "removed: CDI documents\nremoved: what grants of virtual GPUs left\n");
+  EXPECT_EQ(out_, "removed: CDI documents\nremoved: files of virtual GPU grants\n");
+  EXPECT_FALSE(HasGrant());
+}
+
+TEST_F(UninstallCommandTest, NothingIsRemovedWhileAnAgentRunsUnlessForced) {
+  auto agent = os::FileLock::Take(directory_ + "/state/lock");
+  ASSERT_TRUE(agent);
+  Run();
+  EXPECT_EQ(code_, kFailed);
+  EXPECT_EQ(err_, "nothing is removed: an agent runs with the state in " + directory_ +
+                      "/state; stop it\n");
+  EXPECT_TRUE(HasGrant());
+
+  arguments_.Set("force", "");
+  Run();
+  EXPECT_EQ(code_, kOk) << err_;
+  EXPECT_FALSE(HasGrant());
+}
+
+TEST_F(UninstallCommandTest, AnAgentThatStopsIsAwaited) {
+  std::optional<os::FileLock> agent = os::FileLock::Take(directory_ + "/state/lock").value();
+  {
+    const os::WaitingCall waits([this] { Run(); });
+    agent.reset();
+  }
+  EXPECT_EQ(code_, kOk) << err_;
   EXPECT_FALSE(HasGrant());
 }
 

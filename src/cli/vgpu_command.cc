@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/config_flags.h"
 #include "cli/control.h"
+#include "cli/limiter_directories.h"
 #include "cli/vgpu_list.h"
 #include "cli/vgpu_view.h"
 #include "config/load.h"
@@ -18,25 +19,18 @@ namespace tessera::cli {
 namespace {
 
 constexpr Duration kMostMeasured{60'000};
-constexpr const char* kUsualDirectory = "/usr/local/vgpu";  // HAMi's, if no resource has one
 
-// The directories of the option, or of the resources' libraries.
 std::set<std::string> DirectoriesOf(const Arguments& arguments, const config::Config& config) {
   if (arguments.Has("directory")) return {arguments.Get("directory")};
-  std::set<std::string> directories;
-  for (const config::Resource& resource : config.resources) {
-    if (resource.rendering.fractions) directories.insert(resource.rendering.fractions->directory);
-  }
-  if (directories.empty()) directories.insert(kUsualDirectory);
-  return directories;
+  return LimiterDirectories(config);
 }
 
 std::string NoVgpusText(const VgpuSources& sources) {
   const std::vector<std::string> places(sources.directories.begin(), sources.directories.end());
   return fmt::format(
-      "no container of this node has a virtual GPU: nothing is in containers/ below {}, and {} has "
-      "no record of a grant.\nIf that is wrong, name the agent's configuration by --config, or by "
-      "--directory where the limiting library's files are; in a container, mount both directories "
+      "no container of this node has a virtual GPU: containers/ below {} is empty, and {} has no "
+      "record of a grant.\nOtherwise name the agent's configuration by --config, or the limiting "
+      "library's directory by --directory; in a container, mount both directories "
       "of the host.\n",
       Join(places, " and "), sources.state_dir);
 }

@@ -66,12 +66,12 @@ TEST_F(VgpuCommandTest, WithoutAnyItSaysWhyThatMayBe) {
   Run();
   EXPECT_EQ(code_, kOk);
   EXPECT_EQ(out_,
-            "no container of this node has a virtual GPU: nothing is in containers/ below "
-            "/usr/local/vgpu, and " +
+            "no container of this node has a virtual GPU: containers/ below "
+            "/usr/local/vgpu is empty, and " +
                 directory_ +
-                "/state has no record of a grant.\nIf that is wrong, name the agent's "
-                "configuration by --config, or by --directory where the limiting library's "
-                "files are; in a container, mount both directories of the host.\n");
+                "/state has no record of a grant.\nOtherwise name the agent's configuration by "
+                "--config, or the limiting library's directory by --directory; in a container, "
+                "mount both directories of the host.\n");
   EXPECT_EQ(err_, "");
 }
 

@@ -107,15 +107,14 @@ TEST_F(VgpuListTest, OneThatIsBrokenCostsNoOther) {
   EXPECT_EQ(list[0].grant, kGrant);
   EXPECT_EQ(list[0].problem->reason, Reason::kGrantUnknown);
   EXPECT_EQ(list[1].problem,
-            (Error{Reason::kBadRegion, "it is something else, or was never finished"}));
+            (Error{Reason::kBadRegion, "it is not a region, or was never completed"}));
   EXPECT_EQ(list[2].problem, std::nullopt);
   EXPECT_EQ(
       list[3].problem,
-      (Error{Reason::kBadRegion, "it was cut off, or is of a HAMi-core before 1.2: 7000 bytes"}));
-  EXPECT_EQ(list[4].problem,
-            (Error{Reason::kNotFound,
-                   "there is no region yet: no program of the container has used a GPU, or none "
-                   "has the limiting library"}));
+      (Error{Reason::kBadRegion, "it is truncated, or from a HAMi-core before 1.2: 7000 bytes"}));
+  EXPECT_EQ(list[4].problem, (Error{Reason::kNotFound,
+                                    "no region yet: no process of the container has used a GPU, or "
+                                    "none has loaded the limiting library"}));
 }
 
 // A process that removes a file waits for its writer, and holds the directory's lock until then.

@@ -16,28 +16,19 @@
 namespace tessera::cli {
 namespace {
 
+using monitor::CoresLimitOf;
+using monitor::MemoryLimitOf;
+using monitor::PartOf;
+
 constexpr size_t kMostProcesses = 64;  // of one container, in the table
 
 uint64_t BytesOf(const Fraction& part) {
   return static_cast<uint64_t>(part.memory) << 20;
 }
 
-const Fraction* PartOf(const VgpuContainer& container, std::string_view uuid) {
-  const auto found = std::ranges::find(container.parts, uuid, &Fraction::device);
-  return found == container.parts.end() ? nullptr : &*found;
-}
-
 // Our library limits by the grant, whatever the region says; HAMi-core limits by the region.
 bool GoesByGrant(const VgpuContainer& container) {
   return container.region.maker == region::Maker::kTessera;
-}
-uint64_t LimitOf(const VgpuContainer& container, const region::Device& device) {
-  const Fraction* part = PartOf(container, device.uuid);
-  return part != nullptr && GoesByGrant(container) ? BytesOf(*part) : device.limit;
-}
-int PercentOf(const VgpuContainer& container, const region::Device& device) {
-  const Fraction* part = PartOf(container, device.uuid);
-  return part != nullptr && GoesByGrant(container) ? part->cores : device.percent;
 }
 
 std::string NameOf(const VgpuContainer& container) {
@@ -83,13 +74,13 @@ std::string DeviceTable(std::span<const VgpuContainer> containers, const View& v
     }
     for (size_t i = 0; i < container.region.devices.size(); ++i) {
       const region::Device& device = container.region.devices[i];
-      const uint64_t limit = LimitOf(container, device);
+      const uint64_t limit = MemoryLimitOf(container, device);
       const bool over = limit != 0 && device.used > limit;
       rows.push_back({{name},
                       {Shortened(device.uuid, view)},
                       {LimitText(limit)},
                       {MibText(device.used), over ? Tone::kWarning : Tone::kPlain},
-                      {PercentText(PercentOf(container, device))},
+                      {PercentText(CoresLimitOf(container, device))},
                       {GotText(container.got[i])}});
     }
   }
@@ -151,10 +142,10 @@ void AddLimitNotes(const VgpuContainer& container, std::vector<std::string>& not
   for (const region::Device& device : container.region.devices) {
     const Fraction* part = PartOf(container, device.uuid);
     if (part == nullptr || BytesOf(*part) == device.limit) continue;
-    notes.push_back(fmt::format(
-        "its region says a limit of {} for {}, its grant {}; the library goes by the {}",
-        LimitText(device.limit), device.uuid, MibText(BytesOf(*part)),
-        GoesByGrant(container) ? "grant" : "region"));
+    notes.push_back(
+        fmt::format("its region has the limit {} for {}, its grant {}; the library uses the {}",
+                    LimitText(device.limit), device.uuid, MibText(BytesOf(*part)),
+                    GoesByGrant(container) ? "grant" : "region"));
   }
 }
 
@@ -179,24 +170,24 @@ std::vector<std::string> NotesOf(const VgpuContainer& container) {
   }
   AddLimitNotes(container, notes);
   if (region.odd > 0) {
-    notes.push_back(fmt::format("{} in its region cannot be, and {} as none",
-                                Count(region.odd, "number"), region.odd == 1 ? "counts" : "count"));
+    notes.push_back(fmt::format("{} in its region {} impossible and ignored",
+                                Count(region.odd, "number"), region.odd == 1 ? "is" : "are"));
   }
   if (const size_t gone = GoneWithMemory(container); gone > 0) {
-    notes.push_back(fmt::format(
-        "{} gone and still counted; the next process of the container that starts, ends or "
-        "allocates takes that back",
-        gone == 1 ? "1 process is" : fmt::format("{} processes are", gone)));
+    notes.push_back(
+        fmt::format("{} gone and still counted, until the next process of the container starts, "
+                    "ends or allocates",
+                    gone == 1 ? "1 process is" : fmt::format("{} processes are", gone)));
   }
   if (region.processes.size() > kMostProcesses) {
     notes.push_back(fmt::format("of {} no more than {} are shown; '-o json' has all",
                                 Count(region.processes.size(), "slot"), kMostProcesses));
   }
-  if (region.blocked) {
-    notes.emplace_back("HAMi's monitor holds it up while somebody of a higher priority works");
+  if (region.IsBlocked()) {
+    notes.emplace_back("its launches wait while a container of higher priority works");
   }
-  if (!region.switched_on && region.policy != "force") {
-    notes.emplace_back("its compute time is not limited now; HAMi's monitor has switched that off");
+  if (region.IsFree()) {
+    notes.emplace_back("it may use more than its share of compute time now");
   }
   return notes;
 }
@@ -266,10 +257,10 @@ class Holders {
 json::Object DeviceObject(const VgpuContainer& container, size_t at) {
   const region::Device& device = container.region.devices[at];
   json::Object object{{"uuid", device.uuid},
-                      {"limitBytes", LimitOf(container, device)},
+                      {"limitBytes", MemoryLimitOf(container, device)},
                       {"usedBytes", device.used},
-                      {"cores", PercentOf(container, device)}};
-  if (LimitOf(container, device) != device.limit) object["regionLimitBytes"] = device.limit;
+                      {"cores", CoresLimitOf(container, device)}};
+  if (MemoryLimitOf(container, device) != device.limit) object["regionLimitBytes"] = device.limit;
   if (container.got[at]) object["coresGot"] = *container.got[at];
   return object;
 }
@@ -312,8 +303,8 @@ json::Object ContainerObject(const VgpuContainer& container) {
   object["library"] = region::MakerName(region.maker);
   object["policy"] = region.policy;
   object["priority"] = region.priority;
-  object["switchedOn"] = region.switched_on;
-  object["blocked"] = region.blocked;
+  object["switchedOn"] = region.words.limited != 0;
+  object["blocked"] = region.IsBlocked();
   object["oddNumbers"] = region.odd;
   json::Array devices;
   for (size_t i = 0; i < region.devices.size(); ++i) devices.push_back(DeviceObject(container, i));
@@ -336,7 +327,7 @@ std::string VgpuText(std::span<const VgpuContainer> containers, const View& view
   std::string text = DeviceTable(shown, view) + ProcessTable(shown, view);
   std::string notes = NoteLines(shown, view);
   if (const size_t ended = containers.size() - shown.size(); ended > 0) {
-    notes += Note(fmt::format("{} that kubelet has no more {} left out; '-o wide' shows all",
+    notes += Note(fmt::format("{} that kubelet no longer knows {} left out; '-o wide' shows all",
                               Count(ended, "container"), ended == 1 ? "is" : "are"),
                   view);
   }

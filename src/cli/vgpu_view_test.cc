@@ -57,7 +57,7 @@ uid-1/train   17  runs   GPU-1   100 MiB   8 MiB  492 MiB   64 MiB  600 MiB
 uid-1/train   18  gone   GPU-1     0 MiB   0 MiB   12 MiB    0 MiB   12 MiB
 uid-1/train   19  runs                                                0 MiB
 
-note: uid-1/train: 1 process is gone and still counted; the next process of the container that starts, ends or allocates takes that back
+note: uid-1/train: 1 process is gone and still counted, until the next process of the container starts, ends or allocates
 )");
 }
 
@@ -68,7 +68,7 @@ TEST(VgpuText, ContainersThatHaveEndedAreLeftOutButOfAnyWidth) {
   const std::string text = VgpuText(all, {.columns = 120});
   EXPECT_EQ(text.find("uid-2"), text.npos) << text;
   EXPECT_TRUE(text.ends_with(
-      "note: 2 containers that kubelet has no more are left out; '-o wide' shows all\n"))
+      "note: 2 containers that kubelet no longer knows are left out; '-o wide' shows all\n"))
       << text;
   EXPECT_NE(VgpuText(all, {}).find("uid-2/web (ended)  GPU-2"), std::string::npos);
 }
@@ -117,15 +117,14 @@ TEST(VgpuText, TheGrantCountsAndNotWhatTheRegionSays) {
             R"(CONTAINER    DEVICE     LIMIT     USED  SHARE     GOT
 uid-1/train  GPU-1   2048 MiB  612 MiB   30 %  29.4 %
 
-note: uid-1/train: its region says a limit of none for GPU-1, its grant 2048 MiB; the library goes by the grant
+note: uid-1/train: its region has the limit none for GPU-1, its grant 2048 MiB; the library uses the grant
 )");
 }
 
 TEST(VgpuText, HamiCoreGoesByTheRegion) {
   VgpuContainer container = Trainer();
   container.region = {.maker = region::Maker::kHamiCore,
-                      .switched_on = false,
-                      .blocked = true,
+                      .words = {.recent = -1, .limited = 0},
                       .devices = {{.uuid = "GPU-1", .limit = 1024 * kOneMib, .used = 513 * 1024}},
                       .processes = {{.slot = 0, .pid = 17, .held = {{0, 0, 0, 0, 513 * 1024}}}},
                       .odd = 2};
@@ -138,10 +137,10 @@ uid-1/train  GPU-1   1024 MiB  0.5 MiB    all
 CONTAINER    PID  STATE    DEVICE  CONTEXT  MODULE   DATA    TOTAL
 uid-1/train   17  unknown  GPU-1     0 MiB   0 MiB  0 MiB  0.5 MiB
 
-note: uid-1/train: its region says a limit of 1024 MiB for GPU-1, its grant 2048 MiB; the library goes by the region
-note: uid-1/train: 2 numbers in its region cannot be, and count as none
-note: uid-1/train: HAMi's monitor holds it up while somebody of a higher priority works
-note: uid-1/train: its compute time is not limited now; HAMi's monitor has switched that off
+note: uid-1/train: its region has the limit 1024 MiB for GPU-1, its grant 2048 MiB; the library uses the region
+note: uid-1/train: 2 numbers in its region are impossible and ignored
+note: uid-1/train: its launches wait while a container of higher priority works
+note: uid-1/train: it may use more than its share of compute time now
 )");
 }
 

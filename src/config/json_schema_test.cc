@@ -36,8 +36,9 @@ TEST(JsonSchema, AResourceIsOfOneKind) {
   const json::Value whole = *json::Parse(JsonSchema(FullSchema()));
   const json::Object& resources = *json::GetObject(Properties(whole.as_object()), "resources");
   const json::Object& item = *json::GetObject(resources, "items");
-  EXPECT_EQ(json::Write(item.at("oneOf")),
-            R"([{"required":["dummy"]},{"required":["files"]},{"required":["nvidia"]}])");
+  EXPECT_EQ(
+      json::Write(item.at("oneOf")),
+      R"([{"required":["dummy"]},{"required":["files"]},{"required":["nvidia"]},{"required":["amd"]},{"required":["ascend"]},{"required":["rdma"]},{"required":["fpga"]},{"required":["pair"]}])");
   EXPECT_EQ(json::Write(item.at("required")), R"(["name"])");
 }
 

@@ -27,7 +27,7 @@ Choices<Division> Divisions() {
 std::optional<Misfit> CheckDivision(std::string_view text) {
   if (text == "mig") {
     return Misfit{Reason::kConfigBadValue,
-                  "is no choice of MIG devices: choose them by 'nvidia: {mig: PROFILE}', and leave "
+                  "does not select MIG devices: select them by 'nvidia: {mig: PROFILE}', and leave "
                   "'policy' out or share each by 'policy: replicas'"};
   }
   return std::nullopt;
@@ -63,7 +63,8 @@ std::vector<Key> DivisionKeys() {
        .type = Type::kEnum,
        .doc = "How devices are divided. `whole`: not at all. `replicas`: into equal shares without "
               "limits between them. `mps`: NVIDIA GPUs, into shares of MPS (docs/how-to/mps.md). "
-              "`vgpu`: NVIDIA GPUs, into virtual GPUs (docs/how-to/exact-shares.md).",
+              "`vgpu`: GPUs of NVIDIA (docs/how-to/exact-shares.md) or AMD, or Ascend chips, into "
+              "parts of their own size.",
        .example = "replicas",
        .values = NamesOf(Divisions()),
        .check = CheckDivision,

@@ -32,7 +32,7 @@ const BadInput kBadResourceInputs[] = {
     {"ThePolicyIsMig",
      "resources:\n"
      "- {name: nvidia.com/gpu, nvidia: , policy: mig}\n",
-     "t.yaml:3:44: resources[0].policy is no choice of MIG devices: choose them by 'nvidia: {mig: "
+     "t.yaml:3:44: resources[0].policy does not select MIG devices: select them by 'nvidia: {mig: "
      "PROFILE}', and leave 'policy' out or share each by 'policy: replicas' [config-bad-value]\n"
      "- {name: nvidia.com/gpu, nvidia: , policy: mig}\n"
      "                                           ^\n"},

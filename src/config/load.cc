@@ -52,7 +52,7 @@ void ApplyEnvironment(const Schema& schema, const std::map<std::string, std::str
       findings.AddWarning({.reason = Reason::kConfigUnknownKey,
                            .origin = origin,
                            .text = name,
-                           .message = "is no variable of Tessera's and has no effect",
+                           .message = "is not a variable of Tessera's and has no effect",
                            .suggestion = fmt::format("{}{}", kOwnPrefix, *closest)});
     }
   }
@@ -150,8 +150,10 @@ LoadResult Load(const Schema& schema, const Sources& sources) {
 
 LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
   if (!loaded.ok() || loaded.undecided.empty()) return loaded;
-  LoadResult suited{
-      .schema = loaded.schema, .config = loaded.config, .undecided = loaded.undecided};
+  LoadResult suited{.schema = loaded.schema,
+                    .config = loaded.config,
+                    .undecided = loaded.undecided,
+                    .taken_for = loaded.taken_for};
   std::map<std::string, std::string> sources = loaded.sources;
   for (const size_t i : suited.undecided) {
     Rendering& rendering = suited.config.resources[i].rendering;
@@ -165,7 +167,7 @@ LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
   if (!suited.ok()) {
     Problem why = std::move(suited.errors.front());
     why.origin = shown_by;
-    why.message = "reads CDI, which is taken only where 'strategies' say so: " + why.message;
+    why.message = "supports CDI, which is used only if 'strategies' say so: " + why.message;
     loaded.warnings.push_back(std::move(why));
     return loaded;
   }

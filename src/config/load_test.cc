@@ -69,8 +69,8 @@ TEST(Load, MistypedVariablesAreWarnedAbout) {
            {{"TESSERA_LOG_LEVL", "debug"}, {"TESSERA_PORT", "tcp://10.0.0.1:80"}, {"HOME", "/"}});
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(Text(result.warnings),
-            "environment TESSERA_LOG_LEVL: is no variable of Tessera's and has no effect; did you "
-            "mean 'TESSERA_LOG_LEVEL'? [config-unknown-key]\n");
+            "environment TESSERA_LOG_LEVL: is not a variable of Tessera's and has no effect; did "
+            "you mean 'TESSERA_LOG_LEVEL'? [config-unknown-key]\n");
 }
 
 TEST(Load, NoResourcesIsLegalAndWarnedAbout) {

@@ -96,6 +96,36 @@ resources:
              hami: {register: false, topologyScores: true, compat: "2.7"}}
   - name: nvidia.com/mig-{profile}
     nvidia: {mig: "*"}
+  - name: amd.com/gpu
+    amd: {profile: cpx_nps4, exclude: [{address: "0000:05:00.0"}], ids: uuid, names: index,
+          exporter: /run/exporter.sock,
+          vgpu: {directory: /opt/amd, library: /opt/libamvgpu.so, memoryResource: a.b/amd-memory,
+                 coresResource: a.b/amd-cores, register: false}}
+  - name: huawei.com/vnpu
+    cdi: {kind: tessera.dev/vnpu}
+    strategies: [cdi-cri]
+    ascend: {profile: Ascend910B3, template: vir05_1c_16g, static: true, mode: runtime}
+  - name: rdma/vf
+    cdi: {kind: tessera.dev/vf}
+    strategies: [cdi-cri]
+    rdma:
+      select: [{vendor: "15b3", device: "101e", driver: mlx5_core, address: "0000:af:00.1", interface: ens3f0v0,
+                pf: "ens3f0np0#0-3,7", pfAddress: "0000:af:00.0", acpiIndex: "101", link: ether, pkey: "0x8001",
+                verbs: false, vhost: true}]
+      function: vf
+      class: accelerator
+      verbs: false
+      issm: true
+      vhost: true
+      cni: true
+      info: [{address: "0000:af:00.1", key: rack, value: "7"}]
+      names: hca
+  - name: fpga.intel.com/region-a
+    cdi: {kind: tessera.dev/fpga}
+    strategies: [cdi-cri]
+    fpga: {vendor: intel, mode: region, profile: region-a}
+  - name: amd.com/gpu-nic
+    pair: {gpu: amd.com/gpu, nic: rdma/vf}
 labels: {output: file, gpus: vfio, file: /out, machineTypeFile: /machine, sleepInterval: 5m, timestamp: false,
          removeOnExit: true}
 )";

@@ -70,21 +70,20 @@ bool Reader::CheckVersion(const Node& root) {
   if (const Node* hami = root.Find("nvidia"); version == nullptr && hami != nullptr) {
     Report(Reason::kConfigVersion, *hami,
            "this is HAMi's device-config.yaml, or lacks Tessera's 'version': serve HAMi's with "
-           "'tessera agent nvidia --config-file FILE', or make a file of Tessera's of it with "
-           "'tessera config convert FILE'");
+           "'tessera agent nvidia --config-file FILE', or convert it with 'tessera config convert "
+           "FILE'");
     return false;
   }
   if (version == nullptr || !version->IsScalar() || version->scalar == kVersion) return true;
   const bool nvidia =
       version->scalar == "v1" && (root.Find("flags") != nullptr || root.Find("sharing") != nullptr);
   Report(Reason::kConfigVersion, *version,
-         nvidia
-             ? fmt::format("version {} is the format of NVIDIA's device plugin: serve it with "
-                           "'tessera agent nvidia --config-file FILE', or make a file of '{}' of "
-                           "it with 'tessera config convert FILE'",
-                           Quoted(version->scalar), kVersion)
-             : fmt::format("version {} is not known; this version of Tessera reads '{}'",
-                           Quoted(version->scalar), kVersion));
+         nvidia ? fmt::format("version {} is the format of NVIDIA's device plugin: serve it with "
+                              "'tessera agent nvidia --config-file FILE', or convert it to '{}' "
+                              "with 'tessera config convert FILE'",
+                              Quoted(version->scalar), kVersion)
+                : fmt::format("version {} is not known; this version of Tessera reads '{}'",
+                              Quoted(version->scalar), kVersion));
   return false;
 }
 

@@ -24,22 +24,21 @@ TEST(Reader, TheFileIsEmpty) {
 }
 
 TEST(Reader, TheVersionIsOfNvidiasPlugin) {
-  EXPECT_EQ(
-      ToldOfWhole("version: v1\n"
-                  "flags: {migStrategy: none}\n"
-                  "sharing: {}\n"),
-      "t.yaml:1:10: version 'v1' is the format of NVIDIA's device plugin: serve it with 'tessera "
-      "agent nvidia --config-file FILE', or make a file of 'tessera/v1' of it with 'tessera config "
-      "convert FILE' [config-version]\n"
-      "version: v1\n"
-      "         ^\n");
+  EXPECT_EQ(ToldOfWhole("version: v1\n"
+                        "flags: {migStrategy: none}\n"
+                        "sharing: {}\n"),
+            "t.yaml:1:10: version 'v1' is the format of NVIDIA's device plugin: serve it with "
+            "'tessera agent nvidia --config-file FILE', or convert it to 'tessera/v1' with "
+            "'tessera config convert FILE' [config-version]\n"
+            "version: v1\n"
+            "         ^\n");
 }
 
 TEST(Reader, TheFileIsHamis) {
   EXPECT_EQ(ToldOfWhole("nvidia: {deviceSplitCount: 10}\n"),
             "t.yaml:1:9: this is HAMi's device-config.yaml, or lacks Tessera's 'version': serve "
-            "HAMi's with 'tessera agent nvidia --config-file FILE', or make a file of Tessera's of "
-            "it with 'tessera config convert FILE' [config-version]\n"
+            "HAMi's with 'tessera agent nvidia --config-file FILE', or convert it with 'tessera "
+            "config convert FILE' [config-version]\n"
             "nvidia: {deviceSplitCount: 10}\n"
             "        ^\n");
 }
@@ -58,9 +57,8 @@ TEST(Reader, TheFileIsAConfigMap) {
   EXPECT_EQ(ToldOfWhole("apiVersion: v1\n"
                         "kind: ConfigMap\n"
                         "data: {config.yaml: \"version: tessera/v1\"}\n"),
-            "t.yaml:1:1: the file is an object of Kubernetes, of kind 'ConfigMap', and no "
-            "configuration: that stands in it, below 'data'; give it as a file of its own "
-            "[config-version]\n"
+            "t.yaml:1:1: the file is a Kubernetes object of kind 'ConfigMap', not a configuration; "
+            "put the text below its 'data' into a file of its own [config-version]\n"
             "apiVersion: v1\n"
             "^\n");
 }
@@ -77,7 +75,7 @@ const BadInput kBadInputs[] = {
     {"AKeyStandsTwice",
      "log: {level: info}\n"
      "log: {level: warn}\n",
-     "t.yaml:3:1: key 'log' stands here a second time; the first is on line 2 [config-duplicate]\n"
+     "t.yaml:3:1: key 'log' is repeated; the first is on line 2 [config-duplicate]\n"
      "log: {level: warn}\n"
      "^\n"},
     {"ASectionIsNoMap", "kubelet: 5\n",
@@ -121,7 +119,9 @@ const BadInput kBadInputs[] = {
      "t.yaml:3:3: resources[0] needs the key 'name' [config-missing]\n"
      "- {}\n"
      "  ^\n"
-     "t.yaml:3:3: resources[0] needs one section of 'dummy', 'files' or 'nvidia' [config-missing]\n"
+     "t.yaml:3:3: resources[0] needs one section of 'dummy', 'files', 'nvidia', 'amd', 'ascend', "
+     "'rdma', 'fpga' or 'pair' "
+     "[config-missing]\n"
      "- {}\n"
      "  ^\n"},
     {"SeveralAreWrongAndAllAreTold",
@@ -148,7 +148,9 @@ const BadInput kBadInputs[] = {
      "t.yaml:6:3: resources[1] needs the key 'name' [config-missing]\n"
      "- {}\n"
      "  ^\n"
-     "t.yaml:6:3: resources[1] needs one section of 'dummy', 'files' or 'nvidia' [config-missing]\n"
+     "t.yaml:6:3: resources[1] needs one section of 'dummy', 'files', 'nvidia', 'amd', 'ascend', "
+     "'rdma', 'fpga' or 'pair' "
+     "[config-missing]\n"
      "- {}\n"
      "  ^\n"},
 };

@@ -77,7 +77,7 @@ void CheckKind(const Kinds& kinds, const Config& config, size_t index, Findings&
   }
   for (size_t i = 1; i < set.size(); ++i) {
     findings.Report(Reason::kConfigBadValue, fmt::format("{}.{}", path, set[i]),
-                    fmt::format("cannot stand beside '{}': a resource is of one kind", set[0]));
+                    fmt::format("cannot be combined with '{}': a resource has one kind", set[0]));
   }
   const Kind* kind = KindOf(config.resources[index]);
   if (kind == nullptr || set.size() != 1) return;
@@ -102,16 +102,15 @@ void CheckPolicy(const Resource& resource, const std::string& path, Findings& fi
   const int least = resource.policy.division == Division::kVgpu ? 1 : 2;
   if (divided && !findings.IsSet(path + ".replicas")) {
     findings.Report(Reason::kConfigMissing, path + ".policy",
-                    fmt::format("is '{}' and needs the key 'replicas' beside it", policy));
+                    fmt::format("is '{}' and needs the key 'replicas'", policy));
   } else if (divided && resource.policy.replicas < least) {
     findings.Report(Reason::kConfigBadValue, path + ".replicas",
                     fmt::format("must be at least 2 with 'policy: {}'", policy));
   } else if (!divided && resource.policy.replicas > 1) {
-    findings.Report(Reason::kConfigMissing, path + ".replicas",
-                    "needs 'policy: replicas' beside it");
+    findings.Report(Reason::kConfigMissing, path + ".replicas", "needs 'policy: replicas'");
   }
   if (divided) return;
-  constexpr std::string_view kNeeds = "needs 'policy: replicas' beside it";
+  constexpr std::string_view kNeeds = "needs 'policy: replicas'";
   if (resource.policy.separator != Policy().separator) {
     findings.Report(Reason::kConfigMissing, path + ".replicaSeparator", kNeeds);
   }
@@ -160,7 +159,7 @@ void CheckUnique(const Config& config, std::string_view key, std::string_view wh
     if (may_share != nullptr && may_share(other, config.resources[i])) continue;
     const std::string whose = text == other.name ? "" : fmt::format(" ({})", Quoted(other.name));
     findings.Report(Reason::kConfigDuplicate, fmt::format("{}.{}", ResourcePath(i), key),
-                    fmt::format("{} is that of {}{} already{}", Quoted(text),
+                    fmt::format("{} is already that of {}{}{}", Quoted(text),
                                 ResourcePath(entry->second), whose, why),
                     suggestion(config.resources[i]));
   }
@@ -227,15 +226,17 @@ void CheckPrepares(const Kind& kind, const Resource& resource, const std::string
   const auto told = [&](const char* key, const char* what) {
     findings.Report(
         Reason::kConfigBadValue, JoinPath(path, key),
-        fmt::format("{}: devices of '{}' are made ready for each container, and what it "
-                    "gets is said by CDI alone",
-                    what, kind.section.name));
+        fmt::format("{}: devices of '{}' are prepared for each container, which needs CDI", what,
+                    kind.section.name));
   };
   if (std::ranges::none_of(resource.rendering.strategies, IsCdi)) {
     told("strategies", "must have 'cdi-cri' or 'cdi-annotations'");
   }
   if (!resource.rendering.cdi_write) told("cdi.write", "must not be false");
-  if (resource.policy.division == Division::kVgpu) told("policy", "must not be 'vgpu'");
+  const auto& fractions = resource.rendering.fractions;
+  const bool by_parts = fractions && fractions->prepared;
+  if (resource.policy.division == Division::kVgpu && !by_parts)
+    told("policy", "must not be 'vgpu'");
 }
 
 void Complete(const Kinds& kinds, Config& config) {

@@ -32,7 +32,7 @@ const BadInput kBrokenRules[] = {
      "resources:\n"
      "- {name: dummy.com/npu, dummy: }\n"
      "- {name: dummy.com/npu, env: X, dummy: }\n",
-     "t.yaml:4:10: resources[1].name 'dummy.com/npu' is that of resources[0] already "
+     "t.yaml:4:10: resources[1].name 'dummy.com/npu' is already that of resources[0] "
      "[config-duplicate]\n"
      "- {name: dummy.com/npu, env: X, dummy: }\n"
      "         ^\n"},
@@ -40,7 +40,7 @@ const BadInput kBrokenRules[] = {
      "resources:\n"
      "- {name: dummy.com/npu, dummy: }\n"
      "- {name: dummy.com/npu, dummy: }\n",
-     "t.yaml:4:10: resources[1].name 'dummy.com/npu' is that of resources[0] already "
+     "t.yaml:4:10: resources[1].name 'dummy.com/npu' is already that of resources[0] "
      "[config-duplicate]\n"
      "- {name: dummy.com/npu, dummy: }\n"
      "         ^\n"},
@@ -48,8 +48,8 @@ const BadInput kBrokenRules[] = {
      "resources:\n"
      "- {name: dummy.com/npu, dummy: }\n"
      "- {name: dummy.com/fpga, dummy: }\n",
-     "t.yaml:4:3: resources[1].env 'DUMMY_VISIBLE_DEVICES' is that of resources[0] "
-     "('dummy.com/npu') already: a container with both would get only one of them; did you mean "
+     "t.yaml:4:3: resources[1].env 'DUMMY_VISIBLE_DEVICES' is already that of resources[0] "
+     "('dummy.com/npu'): a container with both would get only one of them; did you mean "
      "'DUMMY_FPGA_VISIBLE_DEVICES'? [config-duplicate]\n"
      "- {name: dummy.com/fpga, dummy: }\n"
      "  ^\n"},
@@ -57,14 +57,16 @@ const BadInput kBrokenRules[] = {
      "resources:\n"
      "- {name: a.com/x, dummy: , cdi: {kind: a.com/yy}}\n"
      "- {name: b.com/x, dummy: , cdi: {kind: a.com/yy}}\n",
-     "t.yaml:4:40: resources[1].cdi.kind 'a.com/yy' is that of resources[0] ('a.com/x') already: "
+     "t.yaml:4:40: resources[1].cdi.kind 'a.com/yy' is already that of resources[0] ('a.com/x'): "
      "their devices would have the same names [config-duplicate]\n"
      "- {name: b.com/x, dummy: , cdi: {kind: a.com/yy}}\n"
      "                                       ^\n"},
     {"TheKindIsMissing",
      "resources:\n"
      "- name: dummy.com/npu\n",
-     "t.yaml:3:3: resources[0] needs one section of 'dummy', 'files' or 'nvidia' [config-missing]\n"
+     "t.yaml:3:3: resources[0] needs one section of 'dummy', 'files', 'nvidia', 'amd', 'ascend', "
+     "'rdma', 'fpga' or 'pair' "
+     "[config-missing]\n"
      "- name: dummy.com/npu\n"
      "  ^\n"},
     {"TheKindIsGivenTwice",
@@ -72,21 +74,21 @@ const BadInput kBrokenRules[] = {
      "- name: dummy.com/npu\n"
      "  dummy:\n"
      "  files: {paths: [/dev/x]}\n",
-     "t.yaml:5:10: resources[0].files cannot stand beside 'dummy': a resource is of one kind "
+     "t.yaml:5:10: resources[0].files cannot be combined with 'dummy': a resource has one kind "
      "[config-bad-value]\n"
      "  files: {paths: [/dev/x]}\n"
      "         ^\n"},
     {"ReplicasHaveNoNumber",
      "resources:\n"
      "- {name: a.com/b, dummy: , policy: replicas}\n",
-     "t.yaml:3:36: resources[0].policy is 'replicas' and needs the key 'replicas' beside it "
+     "t.yaml:3:36: resources[0].policy is 'replicas' and needs the key 'replicas' "
      "[config-missing]\n"
      "- {name: a.com/b, dummy: , policy: replicas}\n"
      "                                   ^\n"},
     {"ReplicasHaveNoPolicy",
      "resources:\n"
      "- {name: a.com/b, dummy: , replicas: 4}\n",
-     "t.yaml:3:38: resources[0].replicas needs 'policy: replicas' beside it [config-missing]\n"
+     "t.yaml:3:38: resources[0].replicas needs 'policy: replicas' [config-missing]\n"
      "- {name: a.com/b, dummy: , replicas: 4}\n"
      "                                     ^\n"},
     {"ReplicasAreOne",
@@ -100,12 +102,10 @@ const BadInput kBrokenRules[] = {
      "resources:\n"
      "- {name: a.com/b, dummy: , replicaSeparator: dash}\n"
      "- {name: a.com/c, env: C, dummy: , onePerContainer: true}\n",
-     "t.yaml:3:46: resources[0].replicaSeparator needs 'policy: replicas' beside it "
-     "[config-missing]\n"
+     "t.yaml:3:46: resources[0].replicaSeparator needs 'policy: replicas' [config-missing]\n"
      "- {name: a.com/b, dummy: , replicaSeparator: dash}\n"
      "                                             ^\n"
-     "t.yaml:4:53: resources[1].onePerContainer needs 'policy: replicas' beside it "
-     "[config-missing]\n"
+     "t.yaml:4:53: resources[1].onePerContainer needs 'policy: replicas' [config-missing]\n"
      "- {name: a.com/c, env: C, dummy: , onePerContainer: true}\n"
      "                                                    ^\n"},
     {"ThePolicyIsMistypedAndNothingElseIsTold",
@@ -166,8 +166,7 @@ TEST(Rules, WhatIsPreparedForGrantsNeedsCdi) {
   Resource resource;
   resource.name = "fixture.com/card";
   const std::string why =
-      ": devices of 'fixture' are made ready for each container, and what it gets is said by CDI "
-      "alone\n";
+      ": devices of 'fixture' are prepared for each container, which needs CDI\n";
   EXPECT_EQ(ToldOfPreparing(resource),
             "resources[0].strategies must have 'cdi-cri' or 'cdi-annotations'" + why);
   EXPECT_EQ(ToldOfPreparing(resource, false), "");

@@ -63,7 +63,7 @@ void WatchedFile::Watch() {
   PollAgain();
   auto watch = os::DirectoryWatch::Make(loop_, kPoll, [this] { Changed(); });
   if (!watch) {
-    log::Warn("the configuration is watched by polling alone", watch.error());
+    log::Warn("the configuration is watched by polling only", watch.error());
     return;
   }
   watch_ = *std::move(watch);

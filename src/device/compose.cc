@@ -19,15 +19,14 @@ void Add(const ComposedPart& part, Device& whole, DeviceTraits& traits) {
   AddOthers(device.nodes, whole.nodes);
   AddOthers(device.mounts, whole.mounts);
   AddOthers(device.numa_nodes, whole.numa_nodes);
-  AddOthers(device.traits->takes, traits.takes);
   traits.parts.push_back(device.key);
+  if (!part.shared) {
+    AddOthers(device.traits->takes, traits.takes);
+    AddOthers({PartName(device.key)}, traits.takes);
+  }
   if (!part.variable.empty()) JoinVariable(part.variable, device.visible_as, traits.variables);
   for (const auto& [name, value] : device.traits->variables)
     JoinVariable(name, value, traits.variables);
-  if (!device.traits->takes.empty() || whole.defect) return;
-  whole.defect = {Reason::kInvalid, "its part " + device.key.Text() +
-                                        " does not say what hardware it takes: another resource "
-                                        "could grant it, too"};
 }
 
 }  // namespace
@@ -36,13 +35,21 @@ Device Compose(const DeviceKey& key, const ComposedPart& a, const ComposedPart& 
   Device whole;
   whole.key = key;
   whole.model = a.device.model + " + " + b.device.model;
+  whole.address = a.device.address;
+  whole.memory = a.device.memory;
   whole.visible_as = key.id;
+  whole.order = a.device.order;
   DeviceTraits traits;
+  traits.bundle = a.device.traits->bundle;
   Add(a, whole, traits);
   Add(b, whole, traits);
   std::ranges::sort(whole.numa_nodes);
   whole.traits = std::move(traits);
   return whole;
+}
+
+std::string PartName(const DeviceKey& part) {
+  return part.Text();
 }
 
 }  // namespace tessera

@@ -33,20 +33,20 @@ TEST(Compose, TheWholeHasWhatAContainerNeedsOfBoth) {
   expected.nodes = {gpu.nodes[0], kControl, nic.nodes[0]};
   expected.traits = DeviceTraits{
       .variables = {{"ADDRESSES", "address of gpu0,address of nic0"}, {"GPUS", "gpu0"}},
-      .takes = {"gpu0", "nic0"},
+      .takes = {"gpu0", "a.com/gpu/gpu0", "nic0", "a.com/nic/nic0"},
       .parts = {gpu.key, nic.key}};
   EXPECT_EQ(pair, expected);
 }
 
-TEST(Compose, APartThatCouldBeGrantedBesidesIsADefect) {
+TEST(Compose, ASharedPartIsNotTaken) {
   const Device gpu = Part("a.com/gpu", "gpu0", 0);
-  Device nic = Part("a.com/nic", "nic0", 0);
-  nic.traits = {};
+  const Device nic = Part("a.com/nic", "nic0", 0);
 
-  EXPECT_EQ(Compose({"a.com/pair", "0"}, {gpu}, {nic}).defect,
-            (Error{Reason::kInvalid,
-                   "its part a.com/nic/nic0 does not say what hardware it takes: "
-                   "another resource could grant it, too"}));
+  const Device pair =
+      Compose({"a.com/pair", "0"}, {.device = gpu}, {.device = nic, .shared = true});
+
+  EXPECT_EQ(pair.traits->takes, (std::vector<std::string>{"gpu0", "a.com/gpu/gpu0"}));
+  EXPECT_EQ(pair.traits->parts, (std::vector<DeviceKey>{gpu.key, nic.key}));
 }
 
 }  // namespace

@@ -4,6 +4,13 @@
 #include "base/text.h"
 
 namespace tessera {
+namespace {
+
+bool IsObject(const std::string& text) {
+  return text.size() > 2 && text.front() == '{' && text.back() == '}';
+}
+
+}  // namespace
 
 bool DeviceKeyLess::operator()(const DeviceKey& a, const DeviceKey& b) const {
   const NaturalLess less;
@@ -13,7 +20,12 @@ bool DeviceKeyLess::operator()(const DeviceKey& a, const DeviceKey& b) const {
 
 void JoinVariable(const std::string& name, const std::string& value, DeviceVariables& joined) {
   const auto [at, first] = joined.try_emplace(name, value);
-  if (!first) at->second += "," + value;
+  if (first) return;
+  std::string& before = at->second;
+  const bool are_objects = IsObject(before) && IsObject(value);
+  if (are_objects) before.pop_back();
+  before += ",";
+  before.append(value, are_objects ? 1 : 0);
 }
 
 }  // namespace tessera

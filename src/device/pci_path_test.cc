@@ -57,7 +57,7 @@ TEST(PciLinks, NameDevicesOfOtherSourcesAndOfTheirOwn) {
                                 {}}));
 }
 
-// Of thousands below one root complex each would name all others.
+// Otherwise each of thousands below one root complex would name all others.
 TEST(PciLinks, OfManyTheNearestAreNamed) {
   constexpr size_t kSwitches = 100;
   DeviceList devices;

@@ -17,7 +17,8 @@ namespace tessera {
 
 // Values by name.
 using DeviceVariables = std::map<std::string, std::string>;
-// Appends a value to a container's variable, behind a comma. An empty value keeps its place.
+// Appends a value to a container's variable, behind a comma. An empty value keeps its place. Two
+// objects of JSON, "{...}", become one with the members of both.
 void JoinVariable(const std::string& name, const std::string& value, DeviceVariables& joined);
 
 struct DeviceTraits {
@@ -41,7 +42,7 @@ struct DeviceTraits {
   // Devices of one source with the same bundle go together: a container gets all of them or none.
   std::string bundle{};
   // The devices of other sources that this one is made of (compose.h). It is out while one of them
-  // is.
+  // is. A part whose name this device takes is taken by the part as well.
   std::vector<DeviceKey> parts{};
   bool operator==(const DeviceTraits&) const = default;
 };

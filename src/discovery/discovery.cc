@@ -13,8 +13,14 @@ constexpr int kHardwareThreads = Prober::kMostHanging + 1;  // one for scans
 
 }  // namespace
 
-Discovery::Discovery(os::Loop& loop, os::Workers& workers, DiscoveryEvents& events)
-    : loop_(loop), workers_(workers), events_(events), mailbox_(loop, *this) {}
+Discovery::Discovery(os::Loop& loop, os::Workers& workers, DiscoveryEvents& events,
+                     std::shared_ptr<FoundDevices> found, CallUnix call_unix)
+    : loop_(loop),
+      workers_(workers),
+      events_(events),
+      found_(std::move(found)),
+      call_unix_(call_unix),
+      mailbox_(loop, *this) {}
 
 Discovery::~Discovery() {
   Stop();
@@ -23,9 +29,11 @@ Discovery::~Discovery() {
 void Discovery::Make(const config::Config& config, const config::Resource& resource) {
   Stop();
   resource_ = resource.name;
-  backend_ = KindOf(resource)->make(
-      resource,
-      {.state_dir = config.state_dir, .root = os::Root(config.root_prefix), .loop = loop_});
+  backend_ = KindOf(resource)->make(resource, {.state_dir = config.state_dir,
+                                               .root = os::Root(config.root_prefix),
+                                               .loop = loop_,
+                                               .call_unix = call_unix_,
+                                               .found = found_});
   SetParameters(config);
 }
 
@@ -103,7 +111,7 @@ void Discovery::Scanned(Result<Scanner::ScanResult> found) {
     // A lasting error is logged once.
     const bool told = released_ || (scan_error_ && scan_error_->message == found.error().message);
     if (!told) {
-      log::Warn("scan failed, the last device list stays", found.error(),
+      log::Warn("scan failed; the last device list stays", found.error(),
                 {{"resource", resource_}});
     }
     scan_error_ = found.error();

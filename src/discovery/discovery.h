@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/found_devices.h"
+#include "backend/kind.h"
 #include "base/error.h"
 #include "config/schema/config.h"
 #include "device/device_list.h"
@@ -37,8 +39,9 @@ class DiscoveryEvents {
 
 class Discovery : public BackendEvents {
  public:
-  // All outlive it.
-  Discovery(os::Loop& loop, os::Workers& workers, DiscoveryEvents& events);
+  // All outlive it. `call_unix`: for the backend; may be null.
+  Discovery(os::Loop& loop, os::Workers& workers, DiscoveryEvents& events,
+            std::shared_ptr<FoundDevices> found, CallUnix call_unix = nullptr);
   ~Discovery() override;
   Discovery(const Discovery&) = delete;
   Discovery& operator=(const Discovery&) = delete;
@@ -84,6 +87,8 @@ class Discovery : public BackendEvents {
   os::Loop& loop_;
   os::Workers& workers_;
   DiscoveryEvents& events_;
+  const std::shared_ptr<FoundDevices> found_;
+  const CallUnix call_unix_;
   std::string resource_;
   Prober::Parameters parameters_;
   std::shared_ptr<Backend> backend_;

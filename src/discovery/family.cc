@@ -9,12 +9,12 @@
 namespace tessera {
 
 Family::Family(os::Loop& loop, const config::Config& config, const config::Resource& resource,
-               bool released, std::function<void()> looked)
+               bool released, const std::shared_ptr<FoundDevices>& devices,
+               std::function<void()> looked)
     : resource_(resource),
       looked_(std::move(looked)),
       backend_(KindOf(resource_)->make(
-          resource_,
-          {.state_dir = config.state_dir, .root = os::Root(config.root_prefix), .loop = loop})),
+          resource_, {config.state_dir, os::Root(config.root_prefix), loop, nullptr, devices})),
       workers_(1),
       mailbox_(loop, *this) {
   released_ = released && backend_->Release();
@@ -37,7 +37,7 @@ void Family::Scanned(const Result<Scanner::ScanResult>& found) {
     error_.reset();
   } else {
     if (error_ != found.error() && found.error().reason != Reason::kReleased) {
-      log::Warn("the resources of a family cannot be looked for, those known stay", found.error(),
+      log::Warn("cannot find the resources of a family; the known ones stay", found.error(),
                 {{"family", resource_.name}});
     }
     error_ = found.error();

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "backend/backend.h"
+#include "backend/found_devices.h"
 #include "base/error.h"
 #include "config/schema/config.h"
 #include "discovery/scanner.h"
@@ -24,7 +25,7 @@ class Family : public BackendEvents {
  public:
   // The first scan begins at once; `looked` is called after each, on the loop.
   Family(os::Loop& loop, const config::Config& config, const config::Resource& resource,
-         bool released, std::function<void()> looked);
+         bool released, const std::shared_ptr<FoundDevices>& devices, std::function<void()> looked);
   ~Family() override;
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;

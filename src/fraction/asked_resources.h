@@ -16,4 +16,7 @@ std::set<std::string> ResourcesAskedFor(std::span<const config::Resource> resour
 // CDI.
 std::set<std::string> ResourcesToMatch(std::span<const config::Resource> resources);
 
+// The vendor of devices whose fractions pods ask for; NVIDIA without any. All are of one vendor.
+const VendorRow* VendorAskedFor(std::span<const config::Resource> resources);
+
 }  // namespace tessera

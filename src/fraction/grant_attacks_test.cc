@@ -135,8 +135,8 @@ TEST_F(GrantAttacksTest, SharesOfOneCardAreNotMoreThanCanBeCounted) {
   Know("uid-1", {greedy}, "");
 
   EXPECT_EQ(Bind({Share(0, 0), Share(0, 1)}),
-            fmt::format("bad-size: pod team/pod-uid-1, container app: it cannot have what it asks "
-                        "for: 4294967294 MiB of {} are no part of a card",
+            fmt::format("bad-size: pod team/pod-uid-1, container app: its request cannot be "
+                        "granted: 4294967294 MiB of {} is not a valid part of a card",
                         Gpu(0)));
   EXPECT_EQ(LimitsOf(kOne), "no document");
 }
@@ -152,8 +152,8 @@ TEST_F(GrantAttacksTest, OfACardOfUnknownMemoryNoPartIsNoLimit) {
   Know("uid-1", {all}, "");
 
   EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("bad-size: pod team/pod-uid-1, container app: it cannot have what it asks "
-                        "for: 0 MiB of {} are no part of a card",
+            fmt::format("bad-size: pod team/pod-uid-1, container app: its request cannot be "
+                        "granted: 0 MiB of {} is not a valid part of a card",
                         Gpu(0)));
   EXPECT_EQ(LimitsOf(kOne), "no document");
 }
@@ -178,9 +178,8 @@ TEST_F(GrantAttacksTest, WhatAPodHasOfTwoResourcesCountsForBoth) {
   EXPECT_EQ(LimitsOf(kOther), "CUDA_DEVICE_MEMORY_LIMIT_0=800m CUDA_DEVICE_SM_LIMIT=10 ");
 
   EXPECT_EQ(BindOf(kBig, {Share(1, 1)}),
-            fmt::format("no-room: nvidia.com/big: device {} has 1000 MiB, of which 800 MiB and 10 "
-                        "percent of its compute time are taken: 300 MiB and 10 percent more do not "
-                        "fit",
+            fmt::format("no-room: nvidia.com/big: device {} has 1000 MiB; 800 MiB and 10 percent "
+                        "of its compute time are taken, and 300 MiB and 10 percent more do not fit",
                         Gpu(1)));
 }
 
@@ -193,8 +192,8 @@ TEST_F(GrantAttacksTest, AContainerWithVirtualGpusOfTwoResourcesIsNotMade) {
   Know("uid-1", {both}, "");
 
   const std::string why =
-      "not-enforced: container app of pod uid-1 has virtual GPUs of nvidia.com/big and of "
-      "nvidia.com/gpu, and can be held to those of one resource alone";
+      "not-enforced: container app of pod uid-1 has virtual GPUs of nvidia.com/big and "
+      "nvidia.com/gpu, but only those of one resource can be limited";
   EXPECT_EQ(Bind({Share(0, 0)}), why);
   EXPECT_EQ(BindOf(kBig, {Share(1, 0)}), why);
   EXPECT_EQ(LimitsOf(kOne), "no document");
@@ -224,9 +223,8 @@ TEST_F(GrantAttacksTest, AnInitContainerThatRunsAgainNeedsItsRoomAnew) {
   ASSERT_EQ(Bind({Share(0, 2)}), "");
 
   EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 700 MiB and 10 "
-                        "percent of its compute time are taken: 800 MiB and 10 percent more do not "
-                        "fit",
+            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB; 700 MiB and 10 percent "
+                        "of its compute time are taken, and 800 MiB and 10 percent more do not fit",
                         Gpu(0)));
   EXPECT_EQ(Bind({Share(0, 1)}), "");  // has had its room all the time
   Say("uid-2", kube::Pod::Phase::kSucceeded, false);
@@ -279,12 +277,13 @@ TEST_F(GrantAttacksTest, ANameThatLeadsOutOfTheDirectoryIsRefused) {
   Hold("uid-1", "../../../etc/x", {Share(0, 0)}, AnswerNaming(kOne));
   Know("uid-1", {Asking("../../../etc/x", 300, 30)}, Chosen(0, 300, 30) + ";");
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "grant-unknown: container ../../../etc/x of pod uid-1 has no name for a directory");
+            "grant-unknown: container ../../../etc/x of pod uid-1: one of the two names cannot "
+            "name a directory");
 
   Hold("..", "app", {Share(0, 1)}, AnswerNaming(kOther));
   Know("..", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   EXPECT_EQ(Bind({Share(0, 1)}),
-            "grant-unknown: container app of pod .. has no name for a directory");
+            "grant-unknown: container app of pod ..: one of the two names cannot name a directory");
 }
 
 TEST_F(GrantAttacksTest, ALinkInPlaceOfTheContainersDirectoryIsPutAsideAndNotFollowed) {
@@ -418,7 +417,7 @@ TEST_F(GrantAttacksTest, WhereThePodsDecisionCannotBeReadNoOtherOneIsMade) {
   const Status bound = BindBy(*next, {Share(0, 1)});
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().message,
-            path + " does not say what the container was granted: it is no record of a grant");
+            path + " does not say what the container was granted: it is not a grant's record");
 }
 
 TEST_F(GrantAttacksTest, AReloadToEqualSizesLeavesDecisionsAloneAndCountsThem) {

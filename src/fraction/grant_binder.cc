@@ -42,7 +42,7 @@ Result<HeldGrantsPtr> GrantBinder::ReadCheckpoint() {
   const MutexLock lock(told_mutex_);  // an older state must not overwrite a newer one
   Result<HeldGrantsPtr> read = checkpoint_.Read();
   if (IsOfUnknownShape(read)) {
-    read = Fail(Reason::kInvalid, "its shape is not known here{}, a newer agent may know it: {}",
+    read = Fail(Reason::kInvalid, "its format is unknown{}; a newer agent may know it: {}",
                 versions_ ? " (" + versions_() + ")" : "", read.error().message);
   }
   NoteShape(read);
@@ -61,11 +61,10 @@ void GrantBinder::NoteShape(const Result<HeldGrantsPtr>& read) {
   const bool unknown = IsOfUnknownShape(read);
   if (!read && !unknown) return;  // unreadable: the shape is unknown
   if (shape_unknown_.exchange(unknown) == unknown) return;
-  if (!unknown) return log::Info("kubelet's checkpoint is of a shape that is known again");
+  if (!unknown) return log::Info("kubelet's checkpoint has a known format again");
   log::Warn(
-      "kubelet's checkpoint is of a shape that this agent does not know: until a newer agent is "
-      "here, no container with virtual GPUs is made, those that run go on, and nothing is removed "
-      "of grants that have ended",
+      "kubelet's checkpoint has an unknown format: containers with virtual GPUs do not start, and "
+      "ended grants are not cleaned up. Running containers continue; install a newer agent",
       read.error());
 }
 
@@ -76,7 +75,7 @@ Result<HeldGrants::Matches> GrantBinder::FindGrants(const Result<HeldGrantsPtr>&
   const std::string& resource = binding.offer.resource;
   if (!held) {
     return Fail(Reason::kGrantUnknown,
-                "{}: kubelet's checkpoint does not say which container this is: {}", resource,
+                "{}: kubelet's checkpoint does not identify the container: {}", resource,
                 held.error().message);
   }
   const HeldGrants::Matches& found = (*held)->WithIds(resource, ids);
@@ -96,6 +95,27 @@ Result<std::string> GrantBinder::PodToKnow(const Binding& binding,
     if (record && *record == nullptr) return held->pod_uid;
   }
   return "";
+}
+
+Result<std::vector<Fraction>> GrantBinder::PartsOf(const Binding& binding,
+                                                   const std::vector<std::string>& ids) {
+  const Result<HeldGrantsPtr> all = ReadCheckpoint();  // owns the grants that FindGrants returns
+  std::vector<Fraction> parts;
+  for (const HeldGrant* held : TRY(FindGrants(all, binding, ids))) {
+    if (!IsGrantName(held->name)) continue;
+    const BindingRecordPtr record = TRY(store_.Find(held->name));
+    if (record == nullptr) {
+      return Fail(Reason::kGrantUnknown, "{}: grant {} is not bound", held->resource, held->name);
+    }
+    if (!parts.empty() && parts != record->parts) {
+      return Fail(Reason::kBadDecision,
+                  "{}: containers of pod {} have the same ids and different devices or sizes: let "
+                  "one container of the pod ask for them",
+                  held->resource, held->pod_uid);
+    }
+    parts = record->parts;
+  }
+  return parts;
 }
 
 // The first caller runs a batch for all queued requests. Requests that arrive during a batch form
@@ -155,30 +175,34 @@ void GrantBinder::FinishBatch(const std::shared_ptr<Batch>& batch) {
 
 Status GrantBinder::FinishRequest(const BindRequest& request) {
   if (!request.found) {
-    const Error& why = request.found.error();
-    refusals_.LogRefusal(
-        kNotStarted, why, why.message,
-        {{"resource", request.binding.offer.resource}, {"ids", Join(request.ids, ",")}});
-    context_->events.RecordRefusal({.resource = request.binding.offer.resource, .error = why});
+    EmitUnknown(request, request.found.error());
     return request.found;
   }
   for (const BindRequest::DecidedGrant& one : request.grants) {
     const Status bound = FinishGrant(request, one);
-    if (bound) {
-      context_->events.EndRefusals(one.held->pod_uid, one.held->container);
-      continue;
+    if (!bound) {
+      EmitRefused(request, *one.held, bound.error());
+      return bound;
     }
-    EmitRefused(request, *one.held, bound.error());
-    if (request.binding.rendering.fractions->requests) {
-      context_->events.Refused({.pod_uid = one.held->pod_uid,
-                                .container = one.held->container,
-                                .error = bound.error(),
-                                .for_good = IsForGood(bound.error().reason),
-                                .evict = MayEvict(request.binding, bound.error().reason)});
-    }
-    return bound;
+    context_->events.EndRefusals(one.held->pod_uid, one.held->container);
   }
   return {};
+}
+
+void GrantBinder::Refuse(const Binding& binding, const std::vector<std::string>& ids,
+                         const Pods& known, const Error& why) {
+  const BindRequest request{.binding = binding, .ids = ids, .known = known};
+  const Result<HeldGrantsPtr> all = ReadCheckpoint();  // owns the grants that FindGrants returns
+  const auto found = FindGrants(all, binding, ids);
+  if (!found) return EmitUnknown(request, why);
+  EmitRefused(request, *found->front(), why);
+}
+
+void GrantBinder::EmitUnknown(const BindRequest& request, const Error& why) {
+  const std::string& resource = request.binding.offer.resource;
+  refusals_.LogRefusal(kNotStarted, why, why.message,
+                       {{"resource", resource}, {"ids", Join(request.ids, ",")}});
+  context_->events.RecordRefusal({.resource = resource, .error = why});
 }
 
 // A pod that the request waited for may have left the cache since.
@@ -199,6 +223,12 @@ void GrantBinder::EmitRefused(const BindRequest& request, const HeldGrant& held,
                                   .container = held.container,
                                   .resource = request.binding.offer.resource,
                                   .error = why});
+  if (!request.binding.rendering.fractions->requests) return;
+  context_->events.Refused({.pod_uid = held.pod_uid,
+                            .container = held.container,
+                            .error = why,
+                            .for_good = IsForGood(why.reason),
+                            .evict = MayEvict(request.binding, why.reason)});
 }
 
 void GrantBinder::DecideAll(Requests requests, std::optional<os::FileLock>& alone) {
@@ -262,7 +292,14 @@ void GrantBinder::ShareFiles(Requests requests) const {
   }
 }
 
-// Finds the request's grants. True if one of them has no record.
+// Whether the placer may choose units anew for a container that starts again.
+bool GrantBinder::MayGetOtherUnits(const BindingRecord& record) const {
+  if (!record.HasUnits()) return false;
+  const PodPtr pod = context_->pods.Find(record.pod_uid);
+  return pod != nullptr && HasEnded(*pod, record.container);
+}
+
+// Finds the request's grants. True if the record of one of them is to be written.
 bool GrantBinder::LookUpGrants(BindRequest& request, const Result<HeldGrantsPtr>& held,
                                const BindingStore::Names* written) {
   auto some = FindGrants(held, request.binding, request.ids);
@@ -274,7 +311,8 @@ bool GrantBinder::LookUpGrants(BindRequest& request, const Result<HeldGrantsPtr>
   request.is_new = std::ranges::any_of(request.some, [&](const HeldGrant* one) {
     if (!IsGrantName(one->name)) return false;
     const auto record = store_.Find(one->name, written);
-    return !record || *record == nullptr;  // an unreadable record counts as new: it may vanish
+    // An unreadable record counts as new: it may vanish.
+    return !record || *record == nullptr || MayGetOtherUnits(**record);
   });
   return request.is_new;
 }
@@ -283,6 +321,10 @@ void GrantBinder::DecideFor(BindRequest& request) {
   for (const HeldGrant* held : request.some) {
     if (held->name.empty()) continue;
     auto decided = placer_.Decide(request.binding, *held, request.known);
+    if (decided && decided->is_new && !request.is_new) {
+      decided = Fail(Reason::kGrantUnknown, "{}: container {} of pod {} has just ended: try again",
+                     held->resource, held->container, held->pod_uid);
+    }
     if (!decided && decided.error().reason == Reason::kNoRoom) {
       no_room_until_ = (clock_.Now() + kLately).time_since_epoch().count();
     }
@@ -330,13 +372,18 @@ Status GrantBinder::FinishGrant(const BindRequest& request, const BindRequest::D
                                    {"container", record.container},
                                    {"parts", PartsText(record.parts)}});
     RecordDevices(record);
-    if (!record.placement.empty()) EmitBound(binding, *request.known.at(record.pod_uid), record);
+    // The pod of a container that starts again has been told of it.
+    const auto pod = request.known.find(record.pod_uid);
+    if (!record.placement.empty() && pod != request.known.end()) {
+      EmitBound(binding, *pod->second, record);
+    }
   }
   TRY(request.shared);
   TRY(MakeGrantFiles(root_, *binding.rendering.fractions, one.held->name, record,
                      one.held->answer));
   TrackTimes(one.held->name, record);
-  if (one.held->matched || !WritesCdi(binding.rendering)) return {};
+  const bool prepared = binding.rendering.fractions->prepared;  // the preparation has a document
+  if (one.held->matched || prepared || !WritesCdi(binding.rendering)) return {};
   return WriteDocument(binding, record, one.held->name);
 }
 
@@ -390,7 +437,7 @@ void GrantBinder::EmitBound(const Binding& binding, const kube::Pod& pod,
   BoundContainer bound{.pod_uid = record.pod_uid,
                        .container = record.container,
                        .resource = record.resource,
-                       .parts = own->parts};
+                       .parts = record.parts};
   if (record.fitted) {
     bound.fitted = record.placement;
   } else {
@@ -409,8 +456,8 @@ Status GrantBinder::WriteDocument(const Binding& binding, const BindingRecord& r
     const auto on_disk = os::ReadFile(path);
     if (on_disk && IsCdiDocumentOf(GrantCdiKind(binding.rendering), *on_disk)) return {};
     return Fail(Reason::kNotChecked,
-                "{}: what containers need of the driver has not been found yet since the agent "
-                "began: kubelet tries again by itself",
+                "{}: the agent has not found the driver's files since it started; kubelet retries "
+                "by itself",
                 binding.offer.resource);
   }
   const FractionRules& fractions = *binding.rendering.fractions;

@@ -79,6 +79,14 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   // What `binding` refers to must live until `done`, which runs on this thread or a worker.
   void Bind(const Binding& binding, const std::vector<std::string>& ids, const Pods& known,
             std::function<void(Status)> done);
+  // What the grants with these ids were bound to. Empty: they are of another plugin. kBadDecision:
+  // they differ, so one preparation cannot serve them.
+  Result<std::vector<Fraction>> PartsOf(const Binding& binding,
+                                        const std::vector<std::string>& ids);
+  // Tells of a container that Bind was good for and that is refused all the same, as Bind tells of
+  // its own refusals.
+  void Refuse(const Binding& binding, const std::vector<std::string>& ids, const Pods& known,
+              const Error& why);
   // After a start: gives the ledger what was bound before this process, and follows its compute
   // time.
   void TellLedger();
@@ -146,6 +154,7 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   Status LockRecords(std::optional<os::FileLock>& alone,
                      std::optional<BindingStore::Names>& written);
   void ShareFiles(Requests requests) const;
+  bool MayGetOtherUnits(const BindingRecord& record) const;
   bool LookUpGrants(BindRequest& request, const Result<HeldGrantsPtr>& held,
                     const BindingStore::Names* written = nullptr);
   void DecideFor(BindRequest& request);
@@ -154,6 +163,8 @@ class GrantBinder : public std::enable_shared_from_this<GrantBinder> {
   Status FinishRequest(const BindRequest& request);
   Status FinishGrant(const BindRequest& request, const BindRequest::DecidedGrant& one);
   std::string NameIn(const BindRequest& request, const std::string& uid) const;
+  // kubelet does not say which container it is.
+  void EmitUnknown(const BindRequest& request, const Error& why);
   void EmitRefused(const BindRequest& request, const HeldGrant& held, const Error& why);
   void TrackTimes(const std::string& name, const BindingRecord& record);
   void RecordDevices(const BindingRecord& record) const;

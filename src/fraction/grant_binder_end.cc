@@ -42,7 +42,7 @@ void GrantBinder::ForgetEnded(const std::set<std::string>& cdi_dirs) {
     if (now - since >= kForgotten) {
       const Status gone = ForgetGrant(name, cdi_dirs);
       if (gone) continue;
-      log::Warn("what a grant that has ended left stays, and is tried again", gone.error(),
+      log::Warn("cannot remove the files of an ended grant; the agent retries", gone.error(),
                 {{"grant", name}});
     }
     forgotten[name] = now - since >= kForgotten ? now : since;

@@ -96,9 +96,8 @@ TEST_F(GrantBinderTest, WithoutKubeletsWordNothingIsBound) {
   EXPECT_EQ(
       Bind({Share(0, 0)}),
       fmt::format(
-          "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not say which "
-          "container this is: cannot look at {}/kubelet/kubelet_internal_checkpoint: No such file "
-          "or directory",
+          "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not identify the container: "
+          "cannot look at {}/kubelet/kubelet_internal_checkpoint: No such file or directory",
           directory_));
 
   Hold("uid-1", "app", {Share(0, 0), Share(0, 1)}, AnswerNaming(kOne));
@@ -117,9 +116,9 @@ TEST_F(GrantBinderTest, ACheckpointOfUnknownShapeIsRefusedByBothVersions) {
   ASSERT_TRUE(os::ReplaceFile(directory_ + "/kubelet/kubelet_internal_checkpoint",
                               R"({"allocations":[]})"));
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not say which container this "
-            "is: its shape is not known here (kubelet is v1.99.0, the agent 0.1.0), a newer agent "
-            "may know it: kubelet's checkpoint: no Data");
+            "grant-unknown: nvidia.com/gpu: kubelet's checkpoint does not identify the container: "
+            "its format is unknown (kubelet is v1.99.0, the agent 0.1.0); a newer agent may know "
+            "it: kubelet's checkpoint: no Data");
   EXPECT_TRUE(binder_->IsShapeUnknown());
   RemoveForgotten();
   EXPECT_EQ(LimitsOf(kOne), limits);
@@ -180,9 +179,9 @@ TEST_F(GrantBinderTest, AGrantWhoseRecordIsNoneIsNotKnownAndThoseOfOtherCardsAre
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/state/grants", 0700));
   ASSERT_TRUE(os::ReplaceFile(path, "{}", 0600));
 
-  EXPECT_EQ(Bind({Share(0, 0)}), "grant-unknown: " + path +
-                                     " does not say what the container was granted: it is no "
-                                     "record of a grant");
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            "grant-unknown: " + path +
+                " does not say what the container was granted: it is not a grant's record");
   EXPECT_EQ(Bind({Share(1, 0)}), "");
 }
 
@@ -235,11 +234,11 @@ TEST_F(GrantBinderTest, OtherSizesLeaveWhatIsHeldAloneAndAreGrantedWhereTheyFit)
   SetParts(1);
   const std::string limits = LimitsOf(kOne);
   Hold("uid-2", "app", {Share(0, 0)}, AnswerNaming(kOther));
-  EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 500 MiB and 50 "
-                        "percent of its compute time are taken: 1000 MiB and 100 percent more do "
-                        "not fit",
-                        offer_.devices[0].key.id));
+  EXPECT_EQ(
+      Bind({Share(0, 0)}),
+      fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB; 500 MiB and 50 percent of its "
+                  "compute time are taken, and 1000 MiB and 100 percent more do not fit",
+                  offer_.devices[0].key.id));
   EXPECT_EQ(LimitsOf(kOne), limits);
   EXPECT_EQ(LimitsOf(kOther), "no document");
   EXPECT_TRUE(binder_->AnyLacksCapacity());
@@ -313,8 +312,8 @@ TEST_F(GrantBinderTest, BeforeTheDriverIsFoundADocumentIsNotWrittenAndAFormerOne
   EXPECT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(os::Inspect(path).value(), before);
   EXPECT_EQ(Bind({Share(1, 0)}),
-            "not-checked: nvidia.com/gpu: what containers need of the driver has not been found "
-            "yet since the agent began: kubelet tries again by itself");
+            "not-checked: nvidia.com/gpu: the agent has not found the driver's files since it "
+            "started; kubelet retries by itself");
   EXPECT_EQ(LimitsOf(kOther), "no document");
 }
 
@@ -323,10 +322,11 @@ TEST_F(GrantBinderTest, ADirectoryInWhichOthersMayWriteGetsNoDocument) {
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/cdi", 0755));
   ASSERT_EQ(chmod((directory_ + "/cdi").c_str(), 0777), 0);
 
-  EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("cdi-unsafe: {}/cdi could be written by others than root: user {}, group "
-                        "{}, 0777",
-                        directory_, geteuid(), getegid()));
+  EXPECT_EQ(
+      Bind({Share(0, 0)}),
+      fmt::format(
+          "cdi-unsafe: {}/cdi is writable for users other than root (user {}, group {}, 0777)",
+          directory_, geteuid(), getegid()));
 }
 
 TEST_F(GrantBinderTest, ALinkInPlaceOfADirectoryIsNotFollowed) {
@@ -336,7 +336,7 @@ TEST_F(GrantBinderTest, ALinkInPlaceOfADirectoryIsNotFollowed) {
   ASSERT_TRUE(os::ReplaceLink(locks, directory_ + "/elsewhere"));
 
   EXPECT_EQ(Bind({Share(0, 0)}),
-            fmt::format("permission: {} is no directory of the agent's user: remove it", locks));
+            fmt::format("permission: {} is not a directory of the agent's user; remove it", locks));
   EXPECT_EQ(os::Inspect(directory_ + "/elsewhere").value().mode, 0700U);
 }
 

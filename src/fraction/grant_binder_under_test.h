@@ -95,20 +95,20 @@ class GrantBinderTest : public testing::Test {
     binder.Bind(Now(), ids, pods_, [done](Status bound) { done->set_value(std::move(bound)); });
     return done->get_future().get();
   }
-  // Empty: it is bound.
+  // The error's text; empty: bound.
   std::string Bind(const std::vector<std::string>& ids) const {
     const Status bound = BindBy(*binder_, ids);
     return bound ? ""
                  : fmt::format("{}: {}", ReasonName(bound.error().reason), bound.error().message);
   }
-  // The limits in the grant's document, without its cache's.
+  // The limits in the grant's document, without the cache's.
   std::string LimitsOf(const std::string& name) const {
     const auto text = os::ReadFile(directory_ + "/cdi/" + GrantFileName(name));
     if (!text) return "no document";
     std::string limits;
     const cdi::Document document = cdi::Read(*text).value();
     for (const std::string& env : document.devices.at(0).edits.env) {
-      const bool each = env.starts_with("CUDA_DEVICE_SM_LIMIT_");  // of the GPUs, as that of all
+      const bool each = env.starts_with("CUDA_DEVICE_SM_LIMIT_");  // one for each GPU, all alike
       if (!each && env.find("LIMIT") != std::string::npos) limits += env + " ";
     }
     return limits;

@@ -37,7 +37,7 @@ Result<os::Fd> OpenOwnDirectory(const std::string& path, mode_t mode) {
   }
   struct stat info{};
   if (!fd.valid() || fstat(fd.get(), &info) != 0 || info.st_uid != geteuid()) {
-    return Fail(Reason::kPermission, "{} is no directory of the agent's user: remove it", path);
+    return Fail(Reason::kPermission, "{} is not a directory of the agent's user; remove it", path);
   }
   if ((info.st_mode & 0777U) != mode && fchmod(fd.get(), mode) != 0) {
     return Fail(SystemError("cannot set the rights of " + path, errno));
@@ -150,7 +150,8 @@ Status CheckOneFileSystem(const os::Root& root, const FractionRules& fractions) 
   const auto whole = os::InspectTarget(root.Path(fractions.directory));
   const auto part = os::Inspect(root.Path(limits));
   if (!whole || !part || whole->device == part->device) return {};
-  return Fail(Reason::kBadMount, "{} is another file system than {}: take that mount away", limits,
+  return Fail(Reason::kBadMount,
+              "{} and {} are on different file systems; remove the mount between them", limits,
               fractions.directory);
 }
 

@@ -96,7 +96,7 @@ void GrantKeeper::SpaceSeen(const GrantSpace::SpaceReport& seen, size_t stuck) {
   for (const GrantSpace::Cut& cut : seen.cuts) {
     at_.metrics.Add(Metric::kVgpuDirectoriesCut, {cut.record->resource});
     if (!told_of_space_.emplace(cut.grant, now).second) continue;
-    log::Warn("a container had more in its directory than may be there",
+    log::Warn("a container exceeded the limits of its directory",
               {{"resource", cut.record->resource},
                {"pod", cut.record->pod_uid},
                {"container", cut.record->container},

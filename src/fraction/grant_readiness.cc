@@ -14,7 +14,7 @@ GrantReadiness::Findings GrantReadiness::CheckFiles(config::Resource& resource,
   Findings findings;
   auto& fractions = resource.rendering.fractions;
   if (fractions && FindLibraryAnew(root, *fractions)) {
-    log::Info("the limiting library is another one now",
+    log::Info("the limiting library was replaced",
               {{"resource", resource.name}, {"library", fractions->library}});
     findings.other_library = true;
   }
@@ -51,7 +51,7 @@ void GrantReadiness::WarnOfMounts(const config::Resource& resource, const os::Ro
   if (missing == missing_) return;
   missing_ = missing;
   if (!missing) return;
-  log::Warn("without CDI containers write on a file system that needs a mount of its own",
+  log::Warn("without CDI, containers write to a file system that needs a mount of its own",
             {{"resource", resource.name},
              {"directory", missing->directory},
              {"options", missing->flags}});

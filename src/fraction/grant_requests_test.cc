@@ -98,9 +98,8 @@ TEST_F(GrantRequestsTest, APodCountsAsAWholeFromItsFirstContainerOn) {
 
   ASSERT_EQ(Bind({Share(0, 0)}), "");
   EXPECT_EQ(Bind({Share(0, 2)}),
-            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 800 MiB and 20 "
-                        "percent of its compute time are taken: 300 MiB and 10 percent more do not "
-                        "fit",
+            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB; 800 MiB and 20 percent "
+                        "of its compute time are taken, and 300 MiB and 10 percent more do not fit",
                         Gpu(0)));
   EXPECT_EQ(Bind({Share(0, 1)}), "");
 }
@@ -242,11 +241,10 @@ TEST_F(GrantRequestsTest, AnnotationsSayNothingOfWhatASchedulerHasChosen) {
   pod.annotations["tessera.dev/gpu-memory.app"] = "800";
   context_->pods.Put(pod);
   pods_["uid-1"] = context_->pods.Find("uid-1");
-  EXPECT_EQ(
-      Bind({Share(0, 0)}),
-      "bad-decision: pod team/pod-uid-1, container app: what was chosen for it is not what it "
-      "asks for: 301 MiB of " +
-          Gpu(0) + ", where the container asks for 300");
+  EXPECT_EQ(Bind({Share(0, 0)}),
+            "bad-decision: pod team/pod-uid-1, container app: its placement does not match its "
+            "request: 301 MiB of " +
+                Gpu(0) + ", where the container asks for 300");
 }
 
 TEST_F(GrantRequestsTest, WhatIsFittedLessOrRefusedIsToldOnce) {
@@ -276,8 +274,8 @@ TEST_F(GrantRequestsTest, WhatWasPromisedByRequestIsNotEqualPartsByAReload) {
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   rendering_.fractions->requests.reset();
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "not-placed: nvidia.com/gpu: container app of pod uid-1 was promised what its pod asks "
-            "for, and by now the configuration makes equal parts: delete the pod");
+            "not-placed: nvidia.com/gpu: container app of pod uid-1 was granted its pod's request, "
+            "but the configuration now makes equal parts; delete the pod");
 }
 
 TEST_F(GrantRequestsTest, ACardThatIsNotHealthyIsNotBoundThoughTheIdIsOfAnother) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A binder whose grants are of the sizes that pods ask for, and what is told of their containers.
-// Header-only, for tests.
+// A binder for grants of requested sizes, with its bind events. Header-only, for tests.
 #pragma once
 
 #include <fmt/core.h>
@@ -24,7 +23,7 @@ class GrantRequestsTest : public GrantBinderTest {
     Listen();
   }
 
-  // What is told of containers.
+  // Records all bind events in told_.
   void Listen() {
     BindEvents::Listener listener;
     listener.bound = [this](const BoundContainer& bound) {
@@ -54,7 +53,7 @@ class GrantRequestsTest : public GrantBinderTest {
                        {"nvidia.com/gpumem", std::to_string(memory)},
                        {"nvidia.com/gpucores", std::to_string(cores)}}};
   }
-  // Known to the watch, and to whoever waited for it.
+  // Puts a pod into the pod cache, and into the pods that Bind gets.
   void Know(const std::string& uid, std::vector<kube::Container> containers,
             const std::string& allocated) {
     kube::Pod pod{.uid = uid, .pod_namespace = "team", .name = "pod-" + uid, .node = "worker-1"};

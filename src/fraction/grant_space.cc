@@ -35,7 +35,7 @@ bool IsTooMuch(const os::TreeSize& size) {
 
 std::string TooMuch(const os::TreeSize& size) {
   if (size.bytes <= SpaceUse::kMost) return size.whole.error().message;
-  return fmt::format("{} MiB in {} where {} MiB may be", size.bytes / kMebibyte,
+  return fmt::format("{} MiB in {}, with a limit of {} MiB", size.bytes / kMebibyte,
                      Count(size.entries, "file"), SpaceUse::kMost / kMebibyte);
 }
 
@@ -66,7 +66,7 @@ bool IsMountPoint(const os::Fd& directory, const char* name) {
 SpaceUse TrimDirectory(const std::string& directory, const std::set<std::string>& regions) {
   const os::Fd top = os::OpenDirectory(directory, 0777);  // the mode that it was made with
   if (!top.valid() && errno == ENOENT) return {};
-  if (!top.valid()) return {.cut = SystemError("it cannot be looked into", errno).message};
+  if (!top.valid()) return {.cut = SystemError("it cannot be opened", errno).message};
   const os::TreeSize size = Measure(directory);
   if (!IsTooMuch(size)) return {.bytes = size.bytes + size.own};
   std::set<std::string> keep;
@@ -77,8 +77,8 @@ SpaceUse TrimDirectory(const std::string& directory, const std::set<std::string>
   // without the library.
   if (IsMountPoint(top, kLibraryFile)) keep.insert(kLibraryFile);
   const Status emptied = os::EmptyDirectory(directory, keep, SystemClock().Now() + SpaceUse::kCut);
-  const std::string done = emptied ? "all but the limiting library's own file was removed"
-                                   : "not all of it could be removed: " + emptied.error().message;
+  const std::string done = emptied ? "everything except the limiting library's file was removed"
+                                   : "not everything could be removed: " + emptied.error().message;
   const os::TreeSize left = Measure(directory);
   return {.bytes = left.bytes + left.own, .cut = fmt::format("{}; {}", TooMuch(size), done)};
 }

@@ -48,7 +48,7 @@ class GrantSpaceTest : public GrantBinderTest {
   }
 
   static constexpr char kRegion[] = "00000000000000000000000000000001.cache";
-  static constexpr char kDone[] = "all but the limiting library's own file was removed";
+  static constexpr char kDone[] = "everything except the limiting library's file was removed";
   const std::string own_ = directory_ + "/usr/local/vgpu/containers/" + kOne;
 };
 
@@ -67,7 +67,7 @@ TEST_F(GrantSpaceTest, WhatIsTooMuchIsCutBackToTheRegion) {
   Write("a/b/log", 20 * kMiB);
   Write("small", 1);
 
-  EXPECT_EQ(Cut(), fmt::format("20 MiB in 5 files where 16 MiB may be; {}", kDone));
+  EXPECT_EQ(Cut(), fmt::format("20 MiB in 5 files, with a limit of 16 MiB; {}", kDone));
   EXPECT_EQ(There(), Names{kRegion});
   EXPECT_EQ(os::Inspect(In(kRegion)).value().inode, region.inode);
   EXPECT_EQ(os::Inspect(own_).value().mode, 0777U);
@@ -149,10 +149,10 @@ TEST_F(GrantSpaceTest, WhereSomethingStaysThatIsSaid) {
 
   std::string cut;
   os::RunAsRootWith({}, [&] { cut = Cut(); });
-  EXPECT_EQ(cut,
-            "20 MiB in 4 files where 16 MiB may be; not all of it could be removed: cannot "
-            "remove " +
-                In("a/log") + ": Permission denied");
+  EXPECT_EQ(
+      cut,
+      "20 MiB in 4 files, with a limit of 16 MiB; not everything could be removed: cannot remove " +
+          In("a/log") + ": Permission denied");
   EXPECT_EQ(There(), (Names{kRegion, "a"}));
 }
 
@@ -170,7 +170,8 @@ TEST_F(GrantSpaceTest, ALookTellsWhoseDirectoryWasCutAndWhatAllTake) {
   EXPECT_EQ(seen->cuts[0].grant, kOne);
   EXPECT_EQ(seen->cuts[0].record->container, "app");
   EXPECT_EQ(seen->cuts[0].directory, seen->cuts[0].record->directory);
-  EXPECT_EQ(seen->cuts[0].what, fmt::format("20 MiB in 2 files where 16 MiB may be; {}", kDone));
+  EXPECT_EQ(seen->cuts[0].what,
+            fmt::format("20 MiB in 2 files, with a limit of 16 MiB; {}", kDone));
   EXPECT_GE(seen->bytes, kMiB);
   EXPECT_LT(seen->bytes, 16 * kMiB);
   EXPECT_TRUE(binder_->LookAtSpace()->cuts.empty());

@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-constexpr char kMissed[] = "containers of one GPU are not told how long others had it";
+constexpr char kMissed[] = "containers that share a GPU do not see each other's GPU time";
 
 uint64_t MonotonicNs() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
@@ -58,7 +58,7 @@ void GrantTimesThread::Put(Order order) {
   if (!begun) log::Warn(kMissed, begun.error());
   watch_.Start(
       [state = state_, look = look_, left_out = left_out_] { Watch(state, look, left_out); },
-      "a container can keep others of its node from being told of their times");
+      "a container can block the times of other containers");
 }
 
 GrantTimesThread::Order GrantTimesThread::OrderOf(const std::string& grant,
@@ -155,8 +155,8 @@ void GrantTimesThread::Replace(const std::shared_ptr<State>& state, const std::s
       known.left_out_until = SystemClock().Now() + known.left_out;
       known.held = former;
       log::Warn(
-          "a container keeps its region from being written: containers of its GPUs are not told "
-          "how long others had them, for a while",
+          "a container blocks writes to its region; the containers of its GPUs do not see each "
+          "other's GPU time for a while",
           {{"region", path}, {"time", FormatDuration(known.left_out)}});
     }
     state->worker->orders.push_back(OrderOf(grant, known));

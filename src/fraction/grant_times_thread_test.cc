@@ -75,7 +75,7 @@ TEST_F(GrantTimesThreadTest, OneThatHoldsItAgainAndAgainIsLeftOutAsWell) {
   });
   const auto is_told = [&] {
     const std::lock_guard lock(mutex);
-    return said.find("keeps its region from being written") != said.npos;
+    return said.find("blocks writes to its region") != said.npos;
   };
   bool is_held = true;
   const Steady until = SystemClock().Now() + Duration(60'000);

@@ -24,8 +24,8 @@ Status CheckOne(const std::string& path, bool above) {
   if (above) counted.mode &= ~static_cast<mode_t>(S_IWGRP);
   if (os::IsSafe(counted, geteuid())) return {};
   return Fail(Reason::kPermission,
-              "{} could be written by others than root: user {}, group {}, {}: what containers "
-              "are held by may not lie there",
+              "{} is writable for users other than root (user {}, group {}, {}); files that limit "
+              "containers must not lie there",
               path, owner->user, owner->group, os::ModeText(owner->mode));
 }
 

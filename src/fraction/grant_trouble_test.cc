@@ -23,7 +23,7 @@ class GrantTroubleTest : public testing::Test {
   void SetMode(const std::string& path, mode_t mode) const {
     ASSERT_EQ(chmod((directory_ + path).c_str(), mode), 0);
   }
-  // Empty: none.
+  // The trouble's text; empty: none.
   std::string Trouble() const {
     const Status checked = CheckGrants(root_, fractions_);
     if (checked) return "";
@@ -31,8 +31,8 @@ class GrantTroubleTest : public testing::Test {
   }
   std::string Unsafe(const std::string& path, const char* mode) const {
     return fmt::format(
-        "permission: {}{} could be written by others than root: user {}, group {}, {}: what "
-        "containers are held by may not lie there",
+        "permission: {}{} is writable for users other than root (user {}, group {}, {}); files "
+        "that limit containers must not lie there",
         directory_, path, geteuid(), getegid(), mode);
   }
 
@@ -48,9 +48,7 @@ TEST_F(GrantTroubleTest, WithALibraryInADirectoryOfTheAgentsThereIsNone) {
 
 TEST_F(GrantTroubleTest, AMissingLibraryIsOneUntilItIsThere) {
   ASSERT_TRUE(os::RemoveFile(directory_ + fractions_.library));
-  EXPECT_EQ(Trouble(),
-            "not-enforced: the library that holds containers to their part of a GPU is not at "
-            "/usr/local/vgpu/libvgpu.so");
+  EXPECT_EQ(Trouble(), "not-enforced: the limiting library is not at /usr/local/vgpu/libvgpu.so");
   fractions_.enforced = false;
   EXPECT_EQ(Trouble(), "");
 }
@@ -81,18 +79,17 @@ TEST_F(GrantTroubleTest, WhatSomebodyElseHasPutInADirectorysPlaceIsNamed) {
   ASSERT_TRUE(os::ReplaceLink(directory_ + kDirectory + "/containers", "/tmp"));
   EXPECT_EQ(
       Trouble(),
-      fmt::format("permission: {}{}/containers is no directory of the agent's user: remove it",
+      fmt::format("permission: {}{}/containers is not a directory of the agent's user; remove it",
                   directory_, kDirectory));
 }
 
 TEST_F(GrantTroubleTest, WhatAnotherUserOwnsIsHis) {
   if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
   ASSERT_EQ(chown((directory_ + "/usr/local").c_str(), 65534, 65534), 0);
-  EXPECT_EQ(
-      Trouble(),
-      fmt::format("permission: {}/usr/local could be written by others than root: user 65534, "
-                  "group 65534, 0755: what containers are held by may not lie there",
-                  directory_));
+  EXPECT_EQ(Trouble(),
+            fmt::format("permission: {}/usr/local is writable for users other than root (user "
+                        "65534, group 65534, 0755); files that limit containers must not lie there",
+                        directory_));
 }
 
 TEST_F(GrantTroubleTest, AFileSystemThatIsMountedLikeAnyOtherLacksOptions) {

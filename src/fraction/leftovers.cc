@@ -67,7 +67,8 @@ Status Leftovers::PutAside(const std::string& path) {
     if (RenameToNew(path, aside) || errno == ENOENT) return {};
     if (errno != EEXIST) return Fail(SystemError("cannot rename " + path, errno));
   }
-  return Fail(Reason::kIo, "cannot rename {}: {} of its name wait to be removed", path, kMostNames);
+  return Fail(Reason::kIo, "cannot rename {}: {} with its name already wait for removal", path,
+              kMostNames);
 }
 
 void Leftovers::Remove(const std::set<std::string>& directories) {
@@ -90,7 +91,7 @@ void Leftovers::Try(const std::string& path) {
   Attempt& attempt = attempts_[path];
   const Duration pause = attempt.pauses.Failed();
   attempt.next = clock_.Now() + pause;
-  log::Warn("what a container left stays, and is tried again", removed.error(),
+  log::Warn("cannot remove the files of an ended container; the agent retries", removed.error(),
             {{"directory", path}, {"seconds", pause.count() / 1'000}});
 }
 

@@ -72,7 +72,9 @@ TEST_F(LeftoversTest, WhatStaysIsTriedAgainEverLessOften) {
   Remove();
   EXPECT_EQ(leftovers_.stuck(), 1U);
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("what a container left stays, and is tried again"), std::string::npos) << log;
+  EXPECT_NE(log.find("cannot remove the files of an ended container; the agent retries"),
+            std::string::npos)
+      << log;
   EXPECT_NE(log.find("cannot open " + directory_ + "/.ended-grant/in: Permission denied"),
             std::string::npos)
       << log;

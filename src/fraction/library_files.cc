@@ -44,7 +44,7 @@ bool IsNewer(std::string_view version, std::string_view than) {
   return released != other_released ? released : NaturalLess()(than, version);
 }
 
-// "; beside it: a, b": files that may be meant instead; empty: none.
+// "; its directory has a, b": files that may be meant instead; empty: none.
 std::string Beside(const os::Root& root, const std::string& library) {
   constexpr size_t kMost = 5;
   const auto files = os::ListDirectory(root.Path(library.substr(0, library.rfind('/'))));
@@ -53,7 +53,7 @@ std::string Beside(const os::Root& root, const std::string& library) {
     const bool alike = file.starts_with("lib") && file.find(".so") != std::string::npos;
     if (alike && like.size() < kMost) like.push_back(Brief(file));
   }
-  return like.empty() ? "" : "; beside it: " + Join(like, ", ");
+  return like.empty() ? "" : "; its directory has " + Join(like, ", ");
 }
 
 }  // namespace
@@ -94,15 +94,13 @@ bool FindLibraryAnew(const os::Root& root, FractionRules& fractions) {
 Status CheckLibrary(const os::Root& root, const FractionRules& fractions) {
   if (fractions.library.empty()) {
     return Fail(Reason::kNotEnforced,
-                "the library that holds containers to their part of a GPU could not be put into "
-                "{}: the agent's log says why",
+                "the limiting library could not be copied into {}; see the agent's log",
                 fractions.directory);
   }
   const auto info = os::InspectTarget(root.Path(fractions.library));
   if (info && info->type == os::FileInfo::Type::kFile) return {};
-  return Fail(Reason::kNotEnforced,
-              "the library that holds containers to their part of a GPU is not at {}{}",
-              fractions.library, Beside(root, fractions.library));
+  return Fail(Reason::kNotEnforced, "the limiting library is not at {}{}", fractions.library,
+              Beside(root, fractions.library));
 }
 
 Result<std::string> InstallLibrary(const os::Root& root, const std::string& source,
@@ -111,7 +109,7 @@ Result<std::string> InstallLibrary(const os::Root& root, const std::string& sour
   // The loader only warns about a file that is no library, and the program then runs without
   // limits. So it is refused.
   if (!library.starts_with(kElf)) {
-    return Fail(Reason::kNotEnforced, "{} is no library that a program can load", source);
+    return Fail(Reason::kNotEnforced, "{} is not a library that a program can load", source);
   }
   const std::string path = fmt::format("{}/{}{:016x}", directory, kLibraryPrefix, Fnv1a(library));
   const auto on_disk = os::ReadFile(root.Path(path), kMostLibrary);
@@ -134,7 +132,7 @@ void InstallLibraries(config::Config& config) {
     if (fractions.install.empty()) continue;
     auto installed = InstallLibrary(root, fractions.install, fractions.directory);
     if (!installed) {
-      log::LogError("cannot install the limiting library: no virtual GPU is granted without it",
+      log::LogError("cannot install the limiting library; no virtual GPU is granted without it",
                     {{"resource", resource.name},
                      {"from", fractions.install},
                      {"reason", ReasonName(installed.error().reason)},
@@ -200,7 +198,7 @@ void OldLibraries::Remove(const std::map<std::string, std::set<std::string>>& ne
     if (now - since < kUnnamed) {
       unnamed_[path] = since;
     } else if (os::RemoveFile(root_.Path(path))) {
-      log::Info("a version of the limiting library that no container has is removed",
+      log::Info("removed a version of the limiting library that no container uses",
                 {{"library", path}});
     }
   }

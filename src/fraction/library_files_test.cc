@@ -71,7 +71,7 @@ TEST_F(LibraryFilesTest, WhoHasADamagedFileLoadedKeepsItWhenItIsMended) {
 TEST_F(LibraryFilesTest, WhatNoLoaderTakesIsNotInstalled) {
   const std::string refusal = Install("#!/bin/sh\n");
   EXPECT_EQ(refusal.substr(0, refusal.find(']') + 1),
-            "/image/libvgpu.so is no library that a program can load [not-enforced]");
+            "/image/libvgpu.so is not a library that a program can load [not-enforced]");
   EXPECT_EQ(Files(), std::vector<std::string>{"libvgpu.so"});
 }
 
@@ -141,8 +141,8 @@ TEST_F(LibraryFilesTest, WhereItIsMissingWhatLiesBesideItIsNamed) {
   fractions.library = "/usr/local/vgpu/libvgpu.so.2";
   EXPECT_EQ(CheckLibrary(root_, fractions).error(),
             (Error{Reason::kNotEnforced,
-                   "the library that holds containers to their part of a GPU is not at "
-                   "/usr/local/vgpu/libvgpu.so.2; beside it: libvgpu.so"}));
+                   "the limiting library is not at /usr/local/vgpu/libvgpu.so.2; its directory has "
+                   "libvgpu.so"}));
 }
 
 // Containers that HAMi's plugin or a former agent bound keep their lock after Tessera's library was
@@ -164,8 +164,8 @@ TEST_F(LibraryFilesTest, WithoutTheLibraryNoContainerIsMade) {
   Hold("uid-1", "app", {Share(0, 0)}, AnswerNaming(kOne));
 
   EXPECT_EQ(Bind({Share(0, 0)}),
-            "not-enforced: the library that holds containers to their part of a GPU could not be "
-            "put into /usr/local/vgpu: the agent's log says why");
+            "not-enforced: the limiting library could not be copied into /usr/local/vgpu; see the "
+            "agent's log");
 }
 
 TEST_F(LibraryFilesTest, AContainerThatStartsAgainHasTheVersionThatItBeganWith) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "base/text.h"
 #include "binding/container_match.h"
 #include "hami/pod_placement.h"
 #include "matched/matched_grants.h"
@@ -16,16 +17,28 @@
 namespace tessera {
 namespace {
 
-// Checks that the fractions' devices exist and are healthy.
+// Checks that the fractions' devices exist, are healthy, and that nobody has them whole.
 Status CheckDevices(const Offer& offer, std::span<const Fraction> parts) {
   for (const Fraction& part : parts) {
     const auto device = offer.PositionOf(part.device);
     if (!device) {
       return Fail(Reason::kVanished, "{}: device {} is not there", offer.resource, part.device);
     }
-    TRY(CheckHealthy(offer, *device));
+    TRY(CheckPart(offer, *device));
   }
   return {};
+}
+
+// Whether a pod's container may run while another one of the pod does. Of two that start one after
+// the other, the first one runs on unless it is an init container.
+bool MayRunWith(const PlacedContainer& own, const BindingRecord& other) {
+  using Kind = kube::Container::Kind;
+  if (own.name == other.container) return false;
+  const auto mine = std::ranges::find(other.placement, own.name, &PlacedContainer::name);
+  const auto its = std::ranges::find(other.placement, other.container, &PlacedContainer::name);
+  if (mine == other.placement.end() || its == other.placement.end()) return true;
+  const bool mine_is_later = mine->kind == Kind::kApp || (its->kind != Kind::kApp && its < mine);
+  return (mine_is_later ? its : mine)->kind != Kind::kInit;
 }
 
 }  // namespace
@@ -56,7 +69,7 @@ Result<Placer::Decision> Placer::Decide(const Binding& binding, const HeldGrant&
     const bool pod = record->pod_uid == held.pod_uid || IsPodName(record->pod_uid);
     const bool same =
         record->resource == held.resource && pod && record->container == held.container;
-    if (same) return Decision{.record = TRY(StartedAgain(binding, held, record))};
+    if (same) return StartedAgain(binding, held, record);
     return Fail(Reason::kGrantUnknown,
                 "grant {} is bound to container {} of pod {}, not to {} of {}", held.name,
                 record->container, record->pod_uid, held.container, held.pod_uid);
@@ -66,8 +79,8 @@ Result<Placer::Decision> Placer::Decide(const Binding& binding, const HeldGrant&
   const bool promised = held.asked || held.matched;
   if ((promised && !by_request) || (held.asked && !WritesCdi(binding.rendering))) {
     return Fail(Reason::kNotPlaced,
-                "{}: container {} of pod {} was promised what its pod asks for, and by now the "
-                "configuration makes {}: delete the pod",
+                "{}: container {} of pod {} was granted its pod's request, but the configuration "
+                "now makes {}; delete the pod",
                 held.resource, held.container, held.pod_uid,
                 by_request ? "no CDI documents" : "equal parts");
   }
@@ -103,14 +116,42 @@ Status Placer::CheckAlone(const HeldGrant& mine) const {
 
 // A container that counts as ended has lost its capacity to others, so it must get it again. This
 // happens to init containers if the pod's sandbox is remade, and to static pods.
-Result<BindingRecordPtr> Placer::StartedAgain(const Binding& binding, const HeldGrant& held,
+Result<Placer::Decision> Placer::StartedAgain(const Binding& binding, const HeldGrant& held,
                                               BindingRecordPtr record) {
-  const PodPtr pod = record->placement.empty() ? nullptr : PodOf(record->pod_uid);
-  if (pod == nullptr || !HasEnded(*pod, record->container)) return record;
+  if (record->placement.empty()) return Decision{.record = record};
+  const PodPtr pod = PodOf(record->pod_uid);
+  if (pod == nullptr) {
+    // Whether it has ended is not known yet.
+    if (TRY(WithFreeUnits(binding, held, record)) == record) return Decision{.record = record};
+    return Fail(Reason::kGrantUnknown,
+                "{}: other containers may have the compute units of container {} of pod {}, which "
+                "is not known yet: try again",
+                held.resource, held.container, held.pod_uid);
+  }
+  if (!HasEnded(*pod, record->container)) return Decision{.record = record};
   TRY(CheckCapacity(binding, held, UsageOfPlacement(record->placement, nullptr), true));
+  const BindingRecordPtr again = TRY(WithFreeUnits(binding, held, record));
   outdated_[record->pod_uid] = pod;
   used_capacity_.reset();
-  return record;
+  if (again == record) return Decision{.record = record};
+  decided_[held.name] = again;
+  return Decision{.record = again, .is_new = true};
+}
+
+// The record itself, if no other container has its units now.
+Result<BindingRecordPtr> Placer::WithFreeUnits(const Binding& binding, const HeldGrant& held,
+                                               const BindingRecordPtr& record) {
+  const auto own = std::ranges::find(record->placement, record->container, &PlacedContainer::name);
+  if (!record->HasUnits() || own == record->placement.end()) return record;
+  bool free = true;
+  for (const Fraction& part : record->parts) {
+    const UnitSet taken = TRY(TakenUnits(binding, held, *own, part.device));
+    free = free && !UnitSet::Parse(part.units).value_or(UnitSet()).Overlaps(taken);
+  }
+  if (free) return record;
+  BindingRecord again = *record;
+  TRY(ChooseUnits(binding, held, *own, again.parts));
+  return std::make_shared<const BindingRecord>(std::move(again));
 }
 
 Result<BindingRecord> Placer::RecordOfShares(const Binding& binding, const HeldGrant& held) {
@@ -133,7 +174,7 @@ Result<std::vector<Fraction>> Placer::PartsOf(const Binding& binding, const Held
   for (const std::string& id : held.ids) {
     const Share* share = binding.offer.shares.Find(id);
     if (share == nullptr) {
-      return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
+      return Fail(Reason::kUnknownShare, "{}: {} is not a virtual GPU of this node",
                   binding.offer.resource, id);
     }
     TRY(CheckHealthy(binding.offer, share->device));
@@ -165,6 +206,7 @@ Result<BindingRecord> Placer::RecordOfRequest(const Binding& binding, const Held
   TRY(CheckDevices(binding.offer, own->parts));
   const FractionRules& fractions = *binding.rendering.fractions;
   FractionMatch match = TRY(MatchOf(pod, *own, fractions));
+  TRY(ChooseUnits(binding, held, *own, match.parts));
   BindingRecord record{.resource = held.resource,
                        .pod_uid = held.pod_uid,
                        .container = held.container,
@@ -227,6 +269,88 @@ PodPtr Placer::StateOf(const std::string& uid) {
   if (outdated->second == pod) return nullptr;
   outdated_.erase(outdated);
   return pod;
+}
+
+bool Placer::IsOver(const std::string& pod_uid, const std::string& container) {
+  const PodPtr pod = StateOf(pod_uid);
+  return pod != nullptr && HasEnded(*pod, container);
+}
+
+// Whether a container that another plugin started may have units of the device. Kubelet's ids name
+// devices, and a scheduler may have chosen others.
+bool Placer::MayBeOn(const Binding& binding, const HeldGrant& foreign, const std::string& device) {
+  const DeviceList& devices = binding.offer.devices;
+  bool others_named = !foreign.ids.empty();
+  for (const std::string& id : foreign.ids) {
+    // Ids of HAMi's plugin have '#' before the number of a share, those of ROCm's have none.
+    const auto named = std::ranges::find(devices, id.substr(0, id.find('#')), &Device::address);
+    if (named == devices.end() || named->key.id == device) return true;
+    others_named = others_named && id == named->address;
+  }
+  const UsageByDevice* usage = UsedNow(binding).OfPod(foreign.pod_uid, foreign.resource);
+  return usage == nullptr ? !others_named : usage->contains(device);
+}
+
+// The units of a device that containers have, which may run while this one does.
+Result<UnitSet> Placer::TakenUnits(const Binding& binding, const HeldGrant& mine,
+                                   const PlacedContainer& own, const std::string& device) {
+  if (const std::string* why = UsedNow(binding).WhyUnknown(device)) {
+    return Fail(Reason::kNoRoom, "{}: the free compute units of device {} are unknown: {}",
+                mine.resource, device, *why);
+  }
+  UnitSet taken;
+  for (const HeldGrant& held : held_->all()) {
+    if (held.name == mine.name) continue;
+    if (held.name.empty()) {
+      if (held.resource != mine.resource || IsOver(held.pod_uid, held.container)) continue;
+      if (!MayBeOn(binding, held, device)) continue;
+      return Fail(Reason::kNoRoom,
+                  "{}: another plugin started container {} of pod {}, whose compute units are "
+                  "unknown: drain the node",
+                  mine.resource, held.container, held.pod_uid);
+    }
+    if (!IsGrantName(held.name)) continue;
+    const auto record = Find(held.name);
+    if (!record) {
+      // Without a record of its pod the whole device is unknown, as said above.
+      const UsageByDevice* usage = UsedNow(binding).OfPod(held.pod_uid, held.resource);
+      if (usage == nullptr || !usage->contains(device)) continue;
+      if (IsOver(held.pod_uid, held.container)) continue;
+      return Fail(Reason::kNoRoom,
+                  "{}: the compute units of container {} of pod {} are unknown: {}", mine.resource,
+                  held.container, held.pod_uid, record.error().message);
+    }
+    if (*record == nullptr) continue;  // decided later
+    if ((*record)->pod_uid == mine.pod_uid && !MayRunWith(own, **record)) continue;
+    if (IsOver((*record)->pod_uid, (*record)->container)) continue;
+    for (const Fraction& part : (*record)->parts) {
+      if (part.device != device) continue;
+      if (part.units.empty()) taken.Add(0, UnitSet::kMost - 1);
+      taken.Add(UnitSet::Parse(part.units).value_or(UnitSet()));
+    }
+  }
+  return taken;
+}
+
+// Gives each part units of its own, if the resource's devices have any.
+Status Placer::ChooseUnits(const Binding& binding, const HeldGrant& mine,
+                           const PlacedContainer& own, std::vector<Fraction>& parts) {
+  const FractionRules& fractions = *binding.rendering.fractions;
+  if (fractions.core_capacity.empty()) return {};
+  const std::vector<DeviceCapacity> capacities = CapacitiesOf(binding.offer, fractions);
+  for (Fraction& part : parts) {
+    const auto capacity = std::ranges::find(capacities, part.device, &DeviceCapacity::device);
+    const int total = capacity == capacities.end() ? 0 : capacity->cores;
+    const UnitSet taken = TRY(TakenUnits(binding, mine, own, part.device));
+    const auto units = tessera::ChooseUnits(part.cores, total, taken);
+    if (!units || part.cores <= 0) {
+      return Fail(Reason::kNoRoom, "{}: {} of device {} are not free: containers have {} of {}",
+                  mine.resource, tessera::Count(static_cast<size_t>(part.cores), "compute unit"),
+                  part.device, taken.size(), total);
+    }
+    part.units = units->Text();
+  }
+  return {};
 }
 
 // Equal parts always fit, unless the configuration changed under running pods or exceeds a device.
@@ -312,9 +436,9 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
   if (used_capacity_->HasPod(held.pod_uid, held.resource)) return;
   const FractionRules& fractions = *binding.rendering.fractions;
   const auto add = [&](const std::string& device) {
-    used_capacity_->AddUnknown(device,
-                               fmt::format("what container {} of pod {} has of it is not known: {}",
-                                           held.container, held.pod_uid, why.message));
+    used_capacity_->AddUnknown(
+        device, fmt::format("the share of container {} of pod {} on it is unknown: {}",
+                            held.container, held.pod_uid, why.message));
   };
   if (held.parts && held.matched && fractions.own_library) {
     // The limits file may have had other sizes, but not another GPU.
@@ -331,7 +455,7 @@ void Placer::CountUnknown(const Binding& binding, const HeldGrant& held, const E
                           ? hami::ReadPlacement(*pod, *fractions.requests->vendor,
                                                 RulesOf(held.resource, *fractions.requests),
                                                 CapacitiesOf(binding.offer, fractions))
-                          : Result<PodPlacement>(Fail(Reason::kNotPlaced, "nobody knows the pod"));
+                          : Result<PodPlacement>(Fail(Reason::kNotPlaced, "the pod is unknown"));
   if (!chosen) {
     for (const Device& device : binding.offer.devices) add(device.key.id);
     return;

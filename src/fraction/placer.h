@@ -21,6 +21,7 @@
 #include "grant/grant.h"
 #include "placement/capacity.h"
 #include "placement/placement.h"
+#include "placement/units.h"
 
 namespace tessera {
 
@@ -66,8 +67,10 @@ class Placer {
   Result<BindingRecordPtr> Find(const std::string& grant) const;
   PodPtr PodOf(const std::string& uid) const;
   Status CheckAlone(const HeldGrant& mine) const;
-  Result<BindingRecordPtr> StartedAgain(const Binding& binding, const HeldGrant& held,
-                                        BindingRecordPtr record);
+  Result<Decision> StartedAgain(const Binding& binding, const HeldGrant& held,
+                                BindingRecordPtr record);
+  Result<BindingRecordPtr> WithFreeUnits(const Binding& binding, const HeldGrant& held,
+                                         const BindingRecordPtr& record);
   Result<BindingRecord> RecordOfShares(const Binding& binding, const HeldGrant& held);
   Result<BindingRecord> RecordOfRequest(const Binding& binding, const HeldGrant& held,
                                         const Pods& pods);
@@ -82,6 +85,12 @@ class Placer {
   Result<BindingRecordPtr> FormerRecord(const std::string& pod_uid, const std::string& resource);
   PodPtr StateOf(const std::string& uid);
 
+  bool IsOver(const std::string& pod_uid, const std::string& container);
+  bool MayBeOn(const Binding& binding, const HeldGrant& foreign, const std::string& device);
+  Result<UnitSet> TakenUnits(const Binding& binding, const HeldGrant& mine,
+                             const PlacedContainer& own, const std::string& device);
+  Status ChooseUnits(const Binding& binding, const HeldGrant& mine, const PlacedContainer& own,
+                     std::vector<Fraction>& parts);
   Status CheckCapacity(const Binding& binding, const HeldGrant& mine, const UsageByDevice& more,
                        bool counted);
   const UsedCapacity& UsedNow(const Binding& binding);

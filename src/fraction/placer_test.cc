@@ -71,10 +71,23 @@ TEST_F(PlacerTest, SharesOfAPodCountBesideWhatWasDecidedForItAsAWhole) {
   Hold("uid-2", "app", {Share(0, 2)}, AnswerNaming(kThirdGrant));
   Know("uid-2", {Asking("app", 300, 10)}, Chosen(0, 300, 10) + ";");
   EXPECT_EQ(Bind({Share(0, 2)}),
-            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 800 MiB and 80 "
-                        "percent of its compute time are taken: 300 MiB and 10 percent more do not "
-                        "fit",
+            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB; 800 MiB and 80 percent "
+                        "of its compute time are taken, and 300 MiB and 10 percent more do not fit",
                         Gpu(0)));
+}
+
+TEST_F(PlacerTest, OfACardThatAContainerHasWholeNoPartIsGranted) {
+  Hold("uid-1", "app", {Share(1, 0)}, AnswerNaming(kOne));
+  Know("uid-1", {Asking("app", 200, 20)}, Chosen(0, 200, 20) + ";");
+  offer_.plan.kept[Gpu(0)] = {Gpu(0)};
+
+  EXPECT_EQ(Bind({Share(1, 0)}),
+            fmt::format("no-room: nvidia.com/gpu: a container has device {} whole, from before it "
+                        "was divided",
+                        Gpu(0)));
+
+  offer_.plan.kept.clear();
+  EXPECT_EQ(Bind({Share(1, 0)}), "");
 }
 
 TEST_F(PlacerTest, WhoeverAsksTwiceAtOnceHasOneGrantOrNone) {
@@ -118,8 +131,8 @@ TEST_F(PlacerTest, WhereWhatAnotherPodHasCannotBeReadItsCardsAreFull) {
   Know("uid-2", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   const auto next = NewBinder();
   const std::string why = fmt::format(
-      "nvidia.com/gpu: device {} may have no room left: what container app of pod uid-1 has of it "
-      "is not known: {} does not say what the container was granted: it is no record of a grant",
+      "nvidia.com/gpu: device {} may have no room left: the share of container app of pod uid-1 on "
+      "it is unknown: {} does not say what the container was granted: it is not a grant's record",
       Gpu(0), path);
   EXPECT_EQ(BindBy(*next, {Share(0, 1)}).error(), (Error{Reason::kNoRoom, why}));
   EXPECT_TRUE(next->AnyLacksCapacity());
@@ -151,9 +164,8 @@ TEST_F(PlacerTest, WhatAllocatePromisedCountsThoughItsRecordCannotBeRead) {
   Hold("uid-2", "app", {Share(0, 1)}, AnswerNaming(kOther));
   Know("uid-2", {Asking("app", 501, 30)}, Chosen(0, 501, 30) + ";");
   EXPECT_EQ(Bind({Share(0, 1)}),
-            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB, of which 500 MiB and 50 "
-                        "percent of its compute time are taken: 501 MiB and 30 percent more do not "
-                        "fit",
+            fmt::format("no-room: nvidia.com/gpu: device {} has 1000 MiB; 500 MiB and 50 percent "
+                        "of its compute time are taken, and 501 MiB and 30 percent more do not fit",
                         Gpu(0)));
 
   Hold("uid-3", "app", {Share(0, 2)}, AnswerNaming(kThirdGrant));

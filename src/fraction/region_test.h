@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of what the agent reads and writes in regions while their containers run.
+// For tests of what the agent reads and writes in regions of running containers.
 #pragma once
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ class RegionTest : public testing::Test {
   }
   static std::string FileOf(const std::string& grant) { return grant + ".cache"; }
 
-  // A container's region, as its processes have it.
+  // Makes a container's region, as its processes see it.
   Region& Make(const std::string& grant) {
     const int file =
         open((directory_ + "/" + FileOf(grant)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -95,8 +95,8 @@ Status CheckCdiKind(std::string_view kind) {
     return {};
   }
   return Fail(Reason::kInvalid,
-              "\"{}\" is no CDI kind: it reads vendor/class, both of at least two characters, "
-              "letters, digits, \"_\", \"-\" and \".\", a letter first, a letter or digit last",
+              "\"{}\" is not a CDI kind, vendor/class. Each part has at least two letters, digits, "
+              "\"_\", \"-\" or \".\", begins with a letter and ends with a letter or digit",
               kind);
 }
 

@@ -46,7 +46,7 @@ class Reader {
       const std::string& name = document.devices.back().name;
       if (!names.insert(name).second) Wrong("two devices are named {}", Brief(name));
     });
-    if (document.devices.empty()) Wrong("there is no device in it");
+    if (document.devices.empty()) Wrong("it has no devices");
     if (const json::Value* edits = object.if_contains("containerEdits")) {
       document.edits = ReadEdits(*edits, "containerEdits");
     }
@@ -59,7 +59,7 @@ class Reader {
     Device device;
     device.name = TextAt(object, at, "name", true);
     if (!IsDeviceName(device.name)) {
-      Wrong("{}.name {} is no name of a device", at, Brief(device.name));
+      Wrong("{}.name {} is not a device's name", at, Brief(device.name));
     }
     needs_.ForDeviceName(device.name);
     if (ReadAnnotations(object, at)) needs_.AtLeast("0.6.0");
@@ -174,7 +174,7 @@ class Reader {
               .env = TextsAt(object, at, "env"),
               .timeout = NumberAt(object, at, "timeout", std::numeric_limits<int64_t>::max())};
     if (std::ranges::count(kNames, hook.name) == 0) {
-      Wrong("{}.hookName {} is none", at, Brief(hook.name));
+      Wrong("{}.hookName {} is not a hook's name", at, Brief(hook.name));
     }
     return hook;
   }
@@ -189,7 +189,7 @@ class Reader {
     }
     for (const auto& each : *map) {
       if (!each.value().is_string())
-        Wrong("{} has a value that is no text", Member(at, each.key()));
+        Wrong("{} has a value that is not text", Member(at, each.key()));
     }
     return !map->empty();
   }
@@ -199,7 +199,7 @@ class Reader {
     if (slash == std::string_view::npos || !IsVendorOrClass(kind.substr(0, slash)) ||
         !IsVendorOrClass(kind.substr(slash + 1))) {
       return Wrong(
-          "kind {} is not vendor/class: at least two characters each, for containerd crashes on "
+          "kind {} is not vendor/class with at least two characters each; containerd crashes on "
           "one",
           Brief(kind));
     }
@@ -208,9 +208,9 @@ class Reader {
 
   void CheckVersion() {
     const int rank = RankOf(version_);
-    if (rank < 0) return Wrong("cdiVersion {} is none that is known", Brief(version_));
+    if (rank < 0) return Wrong("cdiVersion {} is unknown", Brief(version_));
     if (rank >= RankOf(needs_.version())) return;
-    Wrong("cdiVersion is {}, and what it has needs {}", version_, needs_.version());
+    Wrong("cdiVersion is {}, but the document's fields need {}", version_, needs_.version());
   }
 
   static std::string Member(const std::string& at, std::string_view name) {
@@ -243,7 +243,7 @@ class Reader {
                                 int64_t max) {
     const int64_t* number = value.if_int64();
     if (number != nullptr && *number >= min && *number <= max) return *number;
-    Wrong("{} is not a number that it could be", at);
+    Wrong("{} is not a number in the valid range", at);
     return std::nullopt;
   }
 

@@ -57,22 +57,22 @@ TEST(CdiReader, RefusesWhatRuntimesRefuse) {
   };
   const Row rows[] = {
       {"[]", "the document is not a map"},
-      {whole("ab/cd", ""), "there is no device in it"},
+      {whole("ab/cd", ""), "it has no devices"},
       {whole("ab/c", device),
-       "kind ab/c is not vendor/class: at least two characters each, for containerd crashes on "
+       "kind ab/c is not vendor/class with at least two characters each; containerd crashes on "
        "one"},
       {whole("ab/cd", device + "," + device), "two devices are named a"},
       {whole("ab/cd", R"({"name": "a-", "containerEdits": {"env": ["A=1"]}})"),
-       "devices[0].name a- is no name of a device"},
+       "devices[0].name a- is not a device's name"},
       {whole("ab/cd", R"({"name": "a", "containerEdits": {}})"),
        "devices[0].containerEdits is empty"},
       {whole("ab/cd", R"({"name": "0", "containerEdits": {"env": ["A=1"]}})"),
-       "cdiVersion is 0.3.0, and what it has needs 0.5.0"},
-      {With("{}", "2.0.0"), "cdiVersion 2.0.0 is none that is known"},
+       "cdiVersion is 0.3.0, but the document's fields need 0.5.0"},
+      {With("{}", "2.0.0"), "cdiVersion 2.0.0 is unknown"},
       {With(R"({"additionalGids": [1]})", "0.6.0"),
-       "cdiVersion is 0.6.0, and what it has needs 0.7.0"},
+       "cdiVersion is 0.6.0, but the document's fields need 0.7.0"},
       {With(R"({"netDevices": [{"hostInterfaceName": "a", "name": "b"}]})"),
-       "cdiVersion is 0.7.0, and what it has needs 1.1.0"},
+       "cdiVersion is 0.7.0, but the document's fields need 1.1.0"},
       {With(R"({"environment": []})"), "containerEdits has no field environment"},
       {With(R"({"env": ["A"]})"), "containerEdits.env has A, which is not NAME=VALUE"},
       {With(R"({"env": "A=1"})"), "containerEdits.env is not a list"},
@@ -83,11 +83,11 @@ TEST(CdiReader, RefusesWhatRuntimesRefuse) {
       {With(R"({"deviceNodes": [{"path": "/a", "permissions": "rwx"}]})"),
        "containerEdits.deviceNodes[0].permissions is rwx, not letters of rwm"},
       {With(R"({"deviceNodes": [{"path": "/a", "fileMode": "0666"}]})"),
-       "containerEdits.deviceNodes[0].fileMode is not a number that it could be"},
+       "containerEdits.deviceNodes[0].fileMode is not a number in the valid range"},
       {With(R"({"mounts": [{"hostPath": "/a"}]})"),
        "containerEdits.mounts[0].containerPath is missing"},
       {With(R"({"hooks": [{"hookName": "later", "path": "/a"}]})"),
-       "containerEdits.hooks[0].hookName later is none"},
+       "containerEdits.hooks[0].hookName later is not a hook's name"},
   };
   for (const Row& row : rows) EXPECT_EQ(Refusal(row.text), row.refusal) << row.text;
   EXPECT_EQ(Refusal(With("{}")), "");

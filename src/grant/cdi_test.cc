@@ -187,11 +187,12 @@ TEST(CdiKind, IsCheckedAgainstWhatRuntimesTake) {
 }
 
 TEST(CdiKind, ARefusalSaysWhatWouldDo) {
-  EXPECT_EQ(CheckCdiKind("dummy.com/n").error(),
-            (Error{Reason::kInvalid,
-                   "\"dummy.com/n\" is no CDI kind: it reads vendor/class, both of at least two "
-                   "characters, letters, digits, \"_\", \"-\" and \".\", a letter first, a letter "
-                   "or digit last"}));
+  EXPECT_EQ(
+      CheckCdiKind("dummy.com/n").error(),
+      (Error{
+          Reason::kInvalid,
+          "\"dummy.com/n\" is not a CDI kind, vendor/class. Each part has at least two letters, "
+          "digits, \"_\", \"-\" or \".\", begins with a letter and ends with a letter or digit"}));
 }
 
 TEST(IsCdiDocumentOf, IsTrueForWholeDocumentsOfTheKindAlone) {

@@ -25,10 +25,10 @@ Result<Fraction> PartOf(const Offer& offer, const FractionRules& fractions, cons
   const Device& device = offer.devices[held.device];
   if (!fractions.sizes.empty()) return Fraction{device.key.id, held.memory, held.cores};
   if (device.memory <= 0) {
-    return Fail(Reason::kUnreadable,
-                "{}: the driver does not tell how much memory device {} has; say what each of its "
-                "shares has by 'vgpu: {{sizes: ...}}'",
-                offer.resource, device.key.id);
+    return Fail(
+        Reason::kUnreadable,
+        "{}: the driver does not report the memory of device {}; set 'vgpu: {{sizes: ...}}'",
+        offer.resource, device.key.id);
   }
   const auto cores = static_cast<int>(kAllCores * held.shares / fractions.parts);
   const int64_t all = std::llround(static_cast<double>(device.memory) * fractions.memory_scaling);
@@ -68,8 +68,8 @@ Result<std::vector<Fraction>> FractionsOf(const Offer& offer, const FractionRule
     const std::optional<int> number = ReplicaOfShare(id);
     const bool known = share != nullptr && number && *number < fractions.parts;
     if (!known) {
-      return Fail(Reason::kUnknownShare, "{}: {} is none of the virtual GPUs of this node",
-                  offer.resource, id);
+      return Fail(Reason::kUnknownShare, "{}: {} is not a virtual GPU of this node", offer.resource,
+                  id);
     }
     TRY(CheckHealthy(offer, share->device));
     Held& held = devices.try_emplace(share->device, Held{.device = share->device}).first->second;
@@ -162,16 +162,16 @@ Result<cdi::Document> FractionDocument(const Offer& offer, const Rendering& rend
   cdi::Document document{.kind = GrantCdiKind(rendering)};
   cdi::Edits& edits = document.devices.emplace_back(cdi::Device{.name = grant.name}).edits;
   if (described != nullptr) edits = described->common;
+  FractionGrant sorted = grant;
   for (const Fraction& part : grant.parts) {
     const auto known = offer.PositionOf(part.device);
     if (!known) {
-      return Fail(Reason::kVanished, "{}: device {} is not there any more", offer.resource,
-                  part.device);
+      return Fail(Reason::kVanished, "{}: device {} no longer exists", offer.resource, part.device);
     }
     Append(CdiEditsOf(offer.devices[*known], rendering, described), edits);
+    sorted.visible.push_back(offer.devices[*known].visible_as);
   }
   // Sorted by the current order: a GPU may have been added or removed since the grant.
-  FractionGrant sorted = grant;
   SortAsContainersSee(offer, sorted.parts);
   const FractionRules& fractions = *rendering.fractions;
   std::map<std::string, std::string> envs;

@@ -28,7 +28,10 @@ inline constexpr int kAllCores = 100;  // percent: a whole GPU's compute time
 struct Fraction {
   std::string device;  // its id
   int64_t memory = 0;  // MiB
-  int cores = 0;       // percent of its compute time; 0: no limit
+  // Percent of its compute time, or so many of its units (FractionRules::core_capacity); 0: no
+  // limit.
+  int cores = 0;
+  std::string units{};  // their numbers, "0-3,8" (placement/units.h), once they are chosen
   bool operator==(const Fraction&) const = default;
 };
 
@@ -58,6 +61,9 @@ struct FractionGrant {
   std::string name;       // no other grant ever has it
   std::string directory;  // on the host; the container writes in it
   std::vector<Fraction> parts;
+  // The devices' names in variables (Device::visible_as), in the order of the placement. Filled in
+  // for the document.
+  std::vector<std::string> visible = {};
   bool controlled = true;  // the library is loaded, if the rules enforce it
   bool licensed = false;   // the node has the library's licence files
   // The library on the host; empty: the configuration's. Else the one it was bound with before.

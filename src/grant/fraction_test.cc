@@ -78,8 +78,8 @@ TEST(FractionsOf, OfACardWhoseMemoryIsNotKnownAreNone) {
   const auto parts = FractionsOf(TwoCards(0, 2), Parts(2), ids);
   ASSERT_FALSE(parts);
   EXPECT_EQ(parts.error().message,
-            std::string("nvidia.com/gpu: the driver does not tell how much memory device ") +
-                kFirst + " has; say what each of its shares has by 'vgpu: {sizes: ...}'");
+            std::string("nvidia.com/gpu: the driver does not report the memory of device ") +
+                kFirst + "; set 'vgpu: {sizes: ...}'");
 }
 
 TEST(PartsText, SurvivesBeingWritten) {
@@ -163,7 +163,7 @@ TEST(FractionDocument, IsNotForADeviceThatIsGone) {
   const auto document = FractionDocument(
       TwoCards(1000, 2), rendering, NewFractionGrant(*rendering.fractions, "name", parts), nullptr);
   ASSERT_FALSE(document);
-  EXPECT_EQ(document.error().message, "nvidia.com/gpu: device GPU-1 is not there any more");
+  EXPECT_EQ(document.error().message, "nvidia.com/gpu: device GPU-1 no longer exists");
 }
 
 TEST(GateOf, IsInADirectoryOfItsOwn) {
@@ -176,10 +176,10 @@ TEST(Allocate, WithoutCdiWhatPodsAskForIsNobodysWhereNobodySaysWhose) {
   rendering.fractions = Parts(2);
   rendering.fractions->requests.emplace();
   const std::vector<std::string> ids = {ShareOf(kFirst, 0)};
-  EXPECT_EQ(Allocate(TwoCards(1000, 2), rendering, ids, "name").error(),
-            (Error{Reason::kNotMatched,
-                   "nvidia.com/gpu: nobody says which pod this is for, and without CDI that is to "
-                   "be known now"}));
+  EXPECT_EQ(
+      Allocate(TwoCards(1000, 2), rendering, ids, "name").error(),
+      (Error{Reason::kNotMatched,
+             "nvidia.com/gpu: without CDI the agent must know the pod at Allocate, but does not"}));
 }
 
 TEST(Allocate, AMatchedGrantHasTheDevicesOfItsMatchInTheirOrder) {

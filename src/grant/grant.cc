@@ -226,7 +226,7 @@ Result<Devices> MatchedDevices(const Offer& offer, const FractionMatch& match) {
     if (!position) {
       return Fail(Reason::kVanished, "{}: device {} is not there", offer.resource, part.device);
     }
-    TRY(CheckHealthy(offer, *position));
+    TRY(CheckPart(offer, *position));
     devices.push_back(&offer.devices[*position]);
   }
   std::ranges::stable_sort(devices, {}, &Device::order);
@@ -260,7 +260,9 @@ void AddMatched(const Offer& offer, const FractionRules& fractions, std::string_
 // Puts the grant's name in the answer, by which PreStart finds it. The visible-devices variable
 // names no device for other readers.
 void NameLate(const Rendering& rendering, std::string_view name, Grant& grant) {
-  grant.annotations[rendering.fractions ? kGrantAnnotation : kPreparedAnnotation] = name;
+  const auto& fractions = rendering.fractions;
+  if (fractions) grant.annotations[kGrantAnnotation] = name;
+  if (!fractions || fractions->prepared) grant.annotations[kPreparedAnnotation] = name;
   if (WritesCdi(rendering) && !rendering.env.empty()) grant.envs[rendering.env] = "void";
 }
 
@@ -287,8 +289,7 @@ Status AddFractions(const Offer& offer, const Rendering& rendering,
   if (late) return {};
   if (fractions.enforced && fractions.library.empty()) {
     return Fail(Reason::kNotEnforced,
-                "{}: the library that holds containers to their part of a GPU could not be put "
-                "into {}: the agent's log says why",
+                "{}: the limiting library could not be copied into {}; see the agent's log",
                 offer.resource, fractions.directory);
   }
   Enforce(fractions, granted, grant);
@@ -320,6 +321,13 @@ Status CheckHealthy(const Offer& offer, uint32_t device) {
               why.message.empty() ? ReasonName(why.reason) : std::string_view(why.message));
 }
 
+Status CheckPart(const Offer& offer, uint32_t device) {
+  TRY(CheckHealthy(offer, device));
+  if (!offer.IsHeldWhole(device)) return {};
+  return Fail(Reason::kNoRoom, "{}: a container has device {} whole, from before it was divided",
+              offer.resource, offer.devices[device].key.id);
+}
+
 bool IsCdi(Strategy strategy) {
   return strategy == Strategy::kCdiCri || strategy == Strategy::kCdiAnnotations;
 }
@@ -332,7 +340,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
   if (NeedsMatch(rendering)) {
     if (match == nullptr) {
       return Fail(Reason::kNotMatched,
-                  "{}: nobody says which pod this is for, and without CDI that is to be known now",
+                  "{}: without CDI the agent must know the pod at Allocate, but does not",
                   offer.resource);
     }
     devices = TRY(MatchedDevices(offer, *match));
@@ -348,6 +356,7 @@ Result<Grant> Allocate(const Offer& offer, const Rendering& rendering,
   for (const ExtraDevice& extra : rendering.extras) grant.envs[extra.env] = "enabled";
   grant.envs.insert(rendering.envs.begin(), rendering.envs.end());
   grant.mounts.insert(grant.mounts.end(), rendering.mounts.begin(), rendering.mounts.end());
+  grant.annotations.insert(rendering.annotations.begin(), rendering.annotations.end());
   if (rendering.fractions || !name.empty()) NameLate(rendering, name, grant);
   if (rendering.fractions) TRY(AddFractions(offer, rendering, ids, name, match, grant));
   return grant;

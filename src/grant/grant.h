@@ -56,7 +56,15 @@ struct FractionSize {
   bool operator==(const FractionSize&) const = default;
 };
 
-struct VendorRow;  // how a scheduler names a vendor's annotations, formats and units
+struct VendorRow;     // how a scheduler names a vendor's annotations, formats and units
+struct RequestRules;  // placement/requests.h
+
+// A size of a part of a device, as its driver names it.
+struct PartTemplate {
+  std::string name{};
+  int32_t memory = 0;  // MiB
+  bool operator==(const PartTemplate&) const = default;
+};
 
 // How pods of this site ask for an amount of each device, and the defaults.
 struct FractionRequests {
@@ -71,6 +79,8 @@ struct FractionRequests {
   // never start.
   bool evict_mismatched = false;
   const VendorRow* vendor = nullptr;  // never null in a configuration
+  // The vendor's own rules, which outlive this. Null: those that the names and amounts above make.
+  const RequestRules* rules = nullptr;
   bool operator==(const FractionRequests&) const = default;
 };
 
@@ -91,7 +101,10 @@ struct FractionRules {
   std::string install = {};      // the agent's own copy to install; empty: none
   bool own_library = false;      // the library is Tessera's (limiter/)
   bool enforced = true;          // the library goes into every container
-  int parts = 1;                 // virtual GPUs of each GPU
+  // The capacity (DeviceTraits::capacities) that counts the units of a device's compute time, if
+  // containers get whole units of their own. Empty: they get percent.
+  std::string core_capacity = {};
+  int parts = 1;                         // virtual GPUs of each GPU
   std::vector<FractionSize> sizes = {};  // the size of each; empty: equal parts
   // Set: a virtual GPU is worth what its pod asks for, and has no size before.
   std::optional<FractionRequests> requests = {};
@@ -104,6 +117,8 @@ struct FractionRules {
   // pod's override them.
   std::map<std::string, std::string> tunables = {};
   bool tunables_fixed = true;
+  // The kind's preparer makes the parts of each grant, and its document (backend/preparer.h).
+  bool prepared = false;
   // A container may ask to go without the library.
   bool may_disable_control = false;
   bool operator==(const FractionRules&) const = default;
@@ -131,6 +146,7 @@ struct Rendering {
   // What every container also gets, by any strategy.
   std::map<std::string, std::string> envs = {};
   std::vector<Mount> mounts = {};
+  std::map<std::string, std::string> annotations = {};
   std::optional<FractionRules> fractions = {};  // set: its shares are fractions
   bool operator==(const Rendering&) const = default;
 };
@@ -178,6 +194,9 @@ inline constexpr char kContainerAnnotation[] = "tessera.dev/container";
 
 // kUnhealthyShare with the reason, if the device is not healthy.
 Status CheckHealthy(const Offer& offer, uint32_t device);
+// The same for a device that a pod is to get a part of, whichever share kubelet chose: also
+// kNoRoom, while a container has it whole.
+Status CheckPart(const Offer& offer, uint32_t device);
 
 // Whether `kind` is a CDI kind, "vendor.com/class", that every runtime takes. Vendor and class have
 // at least two characters: one runtime in use crashes on shorter ones.

@@ -119,6 +119,7 @@ TEST(Allocate, WhatEveryContainerGetsComesBehindWhatItsDevicesBring) {
   Rendering rendering{{Strategy::kEnvvar, Strategy::kVolumeMounts}, "NPU_VISIBLE", ""};
   rendering.envs = {{"NPU_PIPES", "/npu/pipes"}};
   rendering.mounts = {{"/run/npu/shm", "/dev/shm", false}};
+  rendering.annotations = {{"npu.com/mode", "fast"}};
 
   const Grant grant = Allocate(TenDevices(), rendering, Ids{"3"}).value();
 
@@ -126,6 +127,7 @@ TEST(Allocate, WhatEveryContainerGetsComesBehindWhatItsDevicesBring) {
                                                             {"NPU_VISIBLE", "npu3"}}));
   ASSERT_EQ(grant.mounts.size(), 3U);
   EXPECT_EQ(grant.mounts[2], (Mount{"/run/npu/shm", "/dev/shm", false}));
+  EXPECT_EQ(grant.annotations, rendering.annotations);
 }
 
 TEST(Allocate, OneShareAContainerIsALimitOfSharedDevicesAlone) {

@@ -15,7 +15,7 @@ Status CheckExclusion(const Offer& offer, std::span<const Device* const> devices
       const auto [by, first] = taken.try_emplace(hardware, device);
       if (first || by->second == device) continue;
       return Fail(Reason::kExcluded,
-                  "{}: devices {} and {} are requested together, and both take {} to themselves",
+                  "{}: devices {} and {} cannot be granted together: each needs {} for itself",
                   offer.resource, by->second->key.id, device->key.id, hardware);
     }
   }

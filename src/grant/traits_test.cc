@@ -53,6 +53,17 @@ TEST(Variables, HaveTheValuesOfAllDevicesInTheirOrder) {
             {"NIC_MODES", "b,,"}}));
 }
 
+TEST(Variables, OfJsonObjectsHaveTheMembersOfAll) {
+  const auto card = [](const std::string& id, const std::string& info) {
+    return Card(id, {.variables = {{"CARD_INFO", info}}});
+  };
+  const Offer offer = TraitsOffer(
+      {card("1", R"({"a":{"b":1}})"), card("2", R"({"c":[]})"), card("3", R"({"d":"}"})")});
+
+  EXPECT_EQ(Allocate(offer, OnlyResource(Strategy::kEnvvar), Ids{"1", "2", "3"})->envs["CARD_INFO"],
+            R"({"a":{"b":1},"c":[],"d":"}"})");
+}
+
 TEST(Variables, DoNotTakeThePlaceOfTheOneThatNamesTheDevices) {
   const Offer offer = TraitsOffer({Card("1", {.variables = {{"CARD_VISIBLE", "all"}}})});
 
@@ -96,8 +107,8 @@ TEST(Exclusion, DevicesThatTakeTheSameHardwareAreNotGrantedTogether) {
 
   EXPECT_EQ(Allocate(offer, rendering, Ids{"0", "0-b"}).error(),
             (Error{Reason::kExcluded,
-                   "fixture.com/card: devices 0 and 0-b are requested together, "
-                   "and both take slice 1 to themselves"}));
+                   "fixture.com/card: devices 0 and 0-b cannot be granted together: each needs "
+                   "slice 1 for itself"}));
   EXPECT_TRUE(Allocate(offer, rendering, Ids{"0-a", "0-b"}));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hami/handshake.h"
 
+#include <algorithm>
+
 #include "hami/go_time.h"
 
 namespace tessera::hami {
@@ -32,6 +34,12 @@ Handshake ReadHandshake(std::string_view value) {
 
 std::string WriteReported(Wall now, Duration running) {
   return std::string(kReportedWord) + FormatNow(now, running);
+}
+
+std::string WriteAscendReported(Wall now) {
+  std::string time = FormatDateTime(now);
+  std::ranges::replace(time, '-', '.');
+  return "Reported_" + time;
 }
 
 }  // namespace tessera::hami

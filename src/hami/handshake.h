@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handshake of HAMi's scheduler and a node's plugin, the value of Vendor::node_handshake.
-// From 2.8 on plugins write none; a scheduler up to 2.7 wants "Reported ..." every 30 seconds.
+// From 2.8 on NVIDIA's plugin writes none; a scheduler up to 2.7 wants "Reported ..." every 30
+// seconds. Ascend's plugin always writes it.
 // Pure; plain data; any thread.
 #pragma once
 
@@ -33,5 +34,7 @@ Handshake ReadHandshake(std::string_view value);
 
 // `running`: how long the program has run.
 std::string WriteReported(Wall now, Duration running);
+// "Reported_2026.08.21 09:30:00", as Ascend's plugin writes it.
+std::string WriteAscendReported(Wall now);
 
 }  // namespace tessera::hami

@@ -43,6 +43,12 @@ TEST(Handshake, IsWrittenAsGoPrintsTheTime) {
             "Reported 2026-08-21 09:30:00.434 +0000 UTC m=+12.250000000");
 }
 
+TEST(Handshake, AscendsHasDotsInTheDate) {
+  const std::string value = WriteAscendReported(kSaid);
+  EXPECT_EQ(value, "Reported_2026.08.21 09:30:00");
+  EXPECT_EQ(ReadHandshake(value).state, HandshakeState::kReported);
+}
+
 TEST(Handshake, WhateverIsWrittenIsReadBack) {
   std::mt19937 random(9);
   for (int round = 0; round < 2'000; ++round) {

@@ -44,7 +44,7 @@ Result<std::optional<MigInstance>> ReadInstance(const json::Object& object) {
   TRY(ReadMember(object, kComputeInstanceKey, instance.compute_instance));
   if (there == 0) return std::nullopt;
   if (there == 3) return instance;
-  return Fail(Reason::kInvalid, "of {}, {} and {} it has {}, not all or none", kUuidKey,
+  return Fail(Reason::kInvalid, "it has not all or none of {}, {} and {}, but {}", kUuidKey,
               kGpuInstanceKey, kComputeInstanceKey, there);
 }
 
@@ -62,7 +62,7 @@ Result<MigAllocation> ReadAllocation(const json::Value& value) {
     TRY_IN(ReadMember(parts, "size", allocation.placement.size), "placement");
   }
   if (allocation.container_index < 0 || allocation.device_index < 0) {
-    return Fail(Reason::kInvalid, "an index is below zero");
+    return Fail(Reason::kInvalid, "an index is negative");
   }
   if (allocation.gpu_uuid.empty()) return Fail(Reason::kInvalid, "it has no gpuUUID");
   if (allocation.profile.empty()) return Fail(Reason::kInvalid, "it has no profile");
@@ -88,8 +88,8 @@ Result<std::vector<MigAllocation>> DecodeMigAllocations(std::string_view text) {
   std::set<std::pair<int32_t, int32_t>> seen;
   for (const MigAllocation& one : allocations) {
     if (!seen.emplace(one.container_index, one.device_index).second) {
-      return Fail(Reason::kInvalid, "{}: two are of device {} of container {}", kPodMigAllocations,
-                  one.device_index, one.container_index);
+      return Fail(Reason::kInvalid, "{}: two allocations are for device {} of container {}",
+                  kPodMigAllocations, one.device_index, one.container_index);
     }
   }
   return allocations;

@@ -57,12 +57,12 @@ TEST(MigAllocations, WhatIsNotKnownOrNullIsPassedOver) {
 
 TEST(MigAllocations, AnInstanceHasAllIdsOrNone) {
   const std::string said =
-      "hami.io/vgpu-mig-allocations: allocation 0: of migUUID, gpuInstanceID and "
-      "computeInstanceID it has ";
-  EXPECT_EQ(MigError(R"(,"migUUID":"MIG-b")"), said + "1, not all or none");
-  EXPECT_EQ(MigError(R"(,"gpuInstanceID":0)"), said + "1, not all or none");
-  EXPECT_EQ(MigError(R"(,"computeInstanceID":0)"), said + "1, not all or none");
-  EXPECT_EQ(MigError(R"(,"migUUID":"MIG-b","gpuInstanceID":0)"), said + "2, not all or none");
+      "hami.io/vgpu-mig-allocations: allocation 0: it has not all or none of migUUID, "
+      "gpuInstanceID and computeInstanceID, but ";
+  EXPECT_EQ(MigError(R"(,"migUUID":"MIG-b")"), said + "1");
+  EXPECT_EQ(MigError(R"(,"gpuInstanceID":0)"), said + "1");
+  EXPECT_EQ(MigError(R"(,"computeInstanceID":0)"), said + "1");
+  EXPECT_EQ(MigError(R"(,"migUUID":"MIG-b","gpuInstanceID":0)"), said + "2");
   EXPECT_EQ(MigError(R"(,"migUUID":"MIG-b","gpuInstanceID":0,"computeInstanceID":0)"), "");
 }
 
@@ -71,7 +71,7 @@ TEST(MigAllocations, TwoOfOneDeviceAreRefused) {
   second.device_index = 1;
   EXPECT_EQ(MigTextError(EncodeMigAllocations(std::vector{Reserved(), second})), "");
   EXPECT_EQ(MigTextError(EncodeMigAllocations(std::vector{second, second})),
-            "hami.io/vgpu-mig-allocations: two are of device 1 of container 0");
+            "hami.io/vgpu-mig-allocations: two allocations are for device 1 of container 0");
 }
 
 TEST(MigAllocations, WhatIsNotCompleteIsRefused) {
@@ -90,7 +90,7 @@ TEST(MigAllocations, WhatIsNotCompleteIsRefused) {
   EXPECT_EQ(error(R"([{"gpuUUID":"a","profile":"1g","placement":{"size":-1}}])"),
             "allocation 0: placement: size is -1, not between 0 and 4294967295");
   EXPECT_EQ(error(R"([{"deviceIndex":-1,"gpuUUID":"a","profile":"1g","placement":{"size":1}}])"),
-            "allocation 0: an index is below zero");
+            "allocation 0: an index is negative");
 }
 
 TEST(MigAllocations, WhateverIsWrittenIsReadBack) {

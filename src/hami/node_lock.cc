@@ -19,7 +19,7 @@ Result<NodeLock> ReadNodeLock(std::string_view value) {
   }
   const auto time = ParseRfc3339(parts[0]);
   if (!time) {
-    return Fail(Reason::kInvalid, "{}: {} is no time as 2026-08-21T09:30:00Z is", kNodeLock,
+    return Fail(Reason::kInvalid, "{}: {} is not a time such as 2026-08-21T09:30:00Z", kNodeLock,
                 Brief(parts[0]));
   }
   // A separate value: g++ 12 reports a shared one's owner as uninitialized.

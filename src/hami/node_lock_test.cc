@@ -28,9 +28,9 @@ TEST(NodeLock, OfAnOlderReleaseItIsTheTimeAlone) {
 }
 
 TEST(NodeLock, OtherTextIsRefused) {
-  EXPECT_EQ(LockError(""), R"(hami.io/mutex.lock: "" is no time as 2026-08-21T09:30:00Z is)");
+  EXPECT_EQ(LockError(""), R"(hami.io/mutex.lock: "" is not a time such as 2026-08-21T09:30:00Z)");
   EXPECT_EQ(LockError("yesterday,default,gpu-pod"),
-            "hami.io/mutex.lock: yesterday is no time as 2026-08-21T09:30:00Z is");
+            "hami.io/mutex.lock: yesterday is not a time such as 2026-08-21T09:30:00Z");
   EXPECT_EQ(LockError("2026-08-21T09:30:00Z,gpu-pod"),
             "hami.io/mutex.lock: 2026-08-21T09:30:00Z,gpu-pod is not TIME,NAMESPACE,POD");
   EXPECT_EQ(LockError("2026-08-21T09:30:00Z,a,b,c"),

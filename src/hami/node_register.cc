@@ -59,7 +59,14 @@ json::Object DeviceJson(const RegisteredDevice& device) {
   text("devicevendor", device.vendor);
   if (!device.custom.empty()) {
     json::Object custom;
-    for (const auto& [key, value] : device.custom) custom[key] = value;
+    for (const auto& [key, value] : device.custom) {
+      const auto whole = ParseInt32(value);
+      if (whole && std::to_string(*whole) == value) {
+        custom[key] = *whole;
+      } else {
+        custom[key] = value;
+      }
+    }
     object["custominfo"] = std::move(custom);
   }
   return object;
@@ -153,7 +160,7 @@ Result<RegisteredDevice> ReadOldDevice(std::string_view text) {
   device.mode = kModeCore;
   if (fields.size() == 7) return device;
   const int32_t index = TRY(OldNumber("index", fields[7]));
-  if (index < 0) return Fail(Reason::kInvalid, "index is {}, below zero", index);
+  if (index < 0) return Fail(Reason::kInvalid, "index is negative: {}", index);
   device.index = static_cast<uint32_t>(index);
   device.mode = fields[8];
   return device;

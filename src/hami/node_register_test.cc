@@ -170,7 +170,7 @@ TEST(OldRegister, AnErrorSaysWhatIsWrong) {
   EXPECT_EQ(OldError("a,1,2,3,t,0,yes:"),
             "hami.io/node-nvidia-register: health is yes, not a bool");
   EXPECT_EQ(OldError("a,1,2,3,t,0,true,-1,mig:"),
-            "hami.io/node-nvidia-register: index is -1, below zero");
+            "hami.io/node-nvidia-register: index is negative: -1");
 }
 
 RegisteredDevice RandomDevice(std::mt19937& random) {

@@ -55,6 +55,13 @@ void AppendEntry(std::string& text, const Entry& entry) {
   text += ';';
 }
 
+// Whether two entries grant the same. Types may differ: some schedulers write the model.
+bool GrantSame(const Entry& a, const Entry& b) {
+  return std::ranges::equal(a, b, [](const PodDevice& one, const PodDevice& other) {
+    return one.uuid == other.uuid && one.memory == other.memory && one.cores == other.cores;
+  });
+}
+
 }  // namespace
 
 std::string EncodePodDevices(std::span<const Entry> entries) {
@@ -71,11 +78,12 @@ Result<std::vector<Entry>> DecodePodDevices(std::string_view text) {
 
 Result<std::string> Consume(std::string_view text, const Entry& entry) {
   std::vector<Entry> entries = TRY(ReadEntries(text));
-  const auto found = std::ranges::find(entries, entry);
+  const auto found =
+      std::ranges::find_if(entries, [&](const Entry& one) { return GrantSame(one, entry); });
   if (entry.empty() || found == entries.end()) {
     std::string wanted;
     AppendEntry(wanted, entry);
-    return Fail(Reason::kInvalid, "{} is not, or no longer, to be handed out: {}", Quote(wanted),
+    return Fail(Reason::kInvalid, "{} is not in the list of devices to grant: {}", Quote(wanted),
                 Quote(text));
   }
   found->clear();
@@ -89,9 +97,10 @@ Result<std::string> ConsumeGiven(std::string_view text, std::string_view allocat
   bool changed = false;
   for (const Entry& entry : given) {
     if (entry.empty()) continue;
-    const auto due = std::ranges::count(whole, entry) - std::ranges::count(given, entry);
-    const auto found = std::ranges::find(left, entry);
-    if (found == left.end() || std::ranges::count(left, entry) <= due) continue;
+    const auto same = [&](const Entry& one) { return GrantSame(one, entry); };
+    const auto due = std::ranges::count_if(whole, same) - std::ranges::count_if(given, same);
+    const auto found = std::ranges::find_if(left, same);
+    if (found == left.end() || std::ranges::count_if(left, same) <= due) continue;
     found->clear();
     changed = true;
   }

@@ -17,7 +17,7 @@ namespace tessera::hami {
 
 struct PodDevice {
   std::string uuid;    // the card's; a MIG device's is in kPodMigAllocations
-  std::string type{};  // Vendor::word, not the model
+  std::string type{};  // Vendor::word; some schedulers write the model
   int32_t memory = 0;  // MiB
   int32_t cores = 0;   // percent; 0: no limit
   bool operator==(const PodDevice&) const = default;

@@ -92,6 +92,13 @@ TEST(Consume, LeavesWhatHamiLeaves) {
   EXPECT_EQ(Consume(*once, {kB}), ";;;;");
 }
 
+TEST(Consume, ASchedulerMayWriteTheModelInPlaceOfTheWord) {
+  const std::string text = "e3ff74a1,AMD Instinct MI300X VF,49152,76:;";
+  const Entry entry = {{.uuid = "e3ff74a1", .type = "AMD", .memory = 49152, .cores = 76}};
+  EXPECT_EQ(Consume(text, entry), ";;");
+  EXPECT_EQ(ConsumeGiven(text, text, std::vector<Entry>{entry}).value(), ";;");
+}
+
 TEST(Consume, TakesTheEntryWhereverItStands) {
   EXPECT_EQ(Consume("GPU-a,NVIDIA,3000,50:;GPU-b,NVIDIA,4000,60:;", {kB}),
             "GPU-a,NVIDIA,3000,50:;;;");
@@ -106,7 +113,7 @@ TEST(Consume, TakesNoPartOfAnEntry) {
   const auto rest = Consume("GPU-a,NVIDIA,3000,50:GPU-b,NVIDIA,4000,60:;", {kA});
   ASSERT_FALSE(rest);
   EXPECT_EQ(rest.error().message,
-            R"("GPU-a,NVIDIA,3000,50:;" is not, or no longer, to be handed out: )"
+            R"("GPU-a,NVIDIA,3000,50:;" is not in the list of devices to grant: )"
             R"("GPU-a,NVIDIA,3000,50:GPU-b,NVIDIA,4000,60:;")");
 }
 

@@ -10,7 +10,9 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "hami/names.h"
+#include "hami/part_templates.h"
 #include "hami/text_numbers.h"
+#include "hami/vendor_table.h"
 
 namespace tessera::hami {
 namespace {
@@ -30,10 +32,9 @@ std::vector<size_t> ByStart(std::span<const kube::Container> containers) {
 }
 
 Error Bad(const kube::Pod& pod, std::string_view container, const Error& why) {
-  return {
-      Reason::kBadDecision,
-      fmt::format("pod {}{}{}: what was chosen for it is not what it asks for: {}", pod.FullName(),
-                  container.empty() ? "" : ", container ", container, why.message)};
+  return {Reason::kBadDecision,
+          fmt::format("pod {}{}{}: its placement does not match its request: {}", pod.FullName(),
+                      container.empty() ? "" : ", container ", container, why.message)};
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ bool IsPlaced(const kube::Pod& pod, const Vendor& vendor) {
 }
 
 bool IsPlaced(const kube::Pod& pod) {
-  return std::ranges::any_of(kVendors,
+  return std::ranges::any_of(AgentVendors(),
                              [&](const Vendor* vendor) { return IsPlaced(pod, *vendor); });
 }
 
@@ -80,8 +81,8 @@ Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,
   }
   if (const std::string_view node = pod.Annotation(kPodNode); node != pod.node) {
     return Fail(Reason::kNotPlaced,
-                "pod {}: its GPUs were chosen for node {}, and it runs on {}: {}", pod.FullName(),
-                Brief(node), pod.node, kPodNode);
+                "pod {}: its GPUs were chosen for node {}, but it runs on node {}: {}",
+                pod.FullName(), Brief(node), pod.node, kPodNode);
   }
   const auto entries = DecodePodDevices(pod.Annotation(vendor.pod_allocated));
   if (!entries) return Fail(Bad(pod, "", entries.error()));
@@ -99,12 +100,14 @@ Result<PodPlacement> ReadPlacement(const kube::Pod& pod, const Vendor& vendor,
     }
     placement.push_back({container.name, container.kind, std::move(parts)});
   }
+  const Status named = CheckTemplates(pod, vendor, rules, placement);
+  if (!named) return Fail(Bad(pod, "", named.error()));
   return placement;
 }
 
 SchedulerDecision SchedulerDecisionOf(const kube::Pod& pod) {
   SchedulerDecision said{.node = pod.Annotation(kPodNode), .phase = pod.Annotation(kPodBindPhase)};
-  for (const Vendor* vendor : kVendors) {
+  for (const Vendor* vendor : AgentVendors()) {
     if (!said.by.empty() || !IsPlaced(pod, *vendor)) continue;
     said.by = "hami-scheduler";
     said.allocated = pod.Annotation(vendor->pod_allocated);

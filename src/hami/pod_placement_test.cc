@@ -155,29 +155,29 @@ TEST(PodPlacementTest, APodThatNobodyPlacedHasNone) {
 TEST(PodPlacementTest, WhatWasChosenOnAnotherNodeIsNotTaken) {
   auto pod = PlacedPod({Asking("main", 1, 3000)}, Chosen(kFirst, 3000, 30) + ";");
   pod.annotations["hami.io/vgpu-node"] = "worker-2";
-  EXPECT_EQ(Read(pod),
-            "not-placed: pod team/train: its GPUs were chosen for node worker-2, and it runs on "
-            "worker-1: hami.io/vgpu-node");
+  EXPECT_EQ(
+      Read(pod),
+      "not-placed: pod team/train: its GPUs were chosen for node worker-2, but it runs on node "
+      "worker-1: hami.io/vgpu-node");
 }
 
 TEST(PodPlacementTest, MoreThanTheContainerAsksForIsNotTaken) {
   const std::string prefix =
-      "bad-decision: pod team/train, container main: what was chosen for it is not what it asks "
-      "for: ";
+      "bad-decision: pod team/train, container main: its placement does not match its request: ";
   const std::vector<kube::Container> containers = {Asking("main", 1, 3000)};
   EXPECT_EQ(Read(PlacedPod(containers, Chosen(kFirst, 3001, 30) + ";")),
             prefix + "3001 MiB of " + kFirst + ", where the container asks for 3000");
   EXPECT_EQ(Read(PlacedPod(containers, Chosen(kFirst, 3000, 31) + ";")),
             prefix + "31 % of the cores of " + kFirst + ", where the container asks for 30");
   EXPECT_EQ(Read(PlacedPod(containers, Chosen("GPU-others", 3000, 30) + ";")),
-            prefix + "GPU-others is no card of this node");
+            prefix + "GPU-others is not a card of this node");
   EXPECT_EQ(Read(PlacedPod(containers, Chosen(kFirst, 1, 1) + Chosen(kSecond, 1, 1) + ";")),
             prefix + "2 devices, where the container asks for 1");
 }
 
 TEST(PodPlacementTest, WhatCannotBeReadIsNotGuessed) {
   EXPECT_EQ(Read(PlacedPod({Asking("main", 1, 3000)}, "GPU-1,NVIDIA:;")),
-            "bad-decision: pod team/train: what was chosen for it is not what it asks for: a pod's "
+            "bad-decision: pod team/train: its placement does not match its request: a pod's "
             "devices: device GPU-1,NVIDIA: it has 2 fields, not 4");
 }
 
@@ -186,7 +186,7 @@ TEST(PodPlacementTest, ByAPodOfWhichSomethingIsOverItsBoundNothingIsDecided) {
   pod.excess = "annotations: hami.io/x has 250000 bytes, at most 32768 are read";
 
   EXPECT_EQ(Read(pod),
-            "bad-decision: pod team/train: what was chosen for it is not what it asks for: "
+            "bad-decision: pod team/train: its placement does not match its request: "
             "annotations: hami.io/x has 250000 bytes, at most 32768 are read");
 }
 

@@ -56,7 +56,7 @@ std::vector<DeviceOrder> KeysOfOne(std::string_view name, bool numa_bind) {
 constexpr std::array<std::string_view, 3> kWeights = {"slot", "core", "memory"};
 
 tl::unexpected<Error> NoWeights(std::string_view text, std::string_view why) {
-  return Fail(Reason::kInvalid, "{} is {}: {}; write such as 'slot=1,core=1,memory=3'",
+  return Fail(Reason::kInvalid, "{} is {}: {}; write weights such as 'slot=1,core=1,memory=3'",
               kScoringWeights, Brief(text), why);
 }
 
@@ -95,17 +95,18 @@ Result<ScoreWeights> ScoreWeightsOf(std::string_view text) {
     const size_t equals = std::min(part.find('='), part.size());
     const std::string_view name = Trim(std::string_view(part).substr(0, equals));
     const auto known = std::ranges::find(kWeights, name);
-    if (known == kWeights.end()) return NoWeights(text, "there is another name in it");
+    if (known == kWeights.end()) return NoWeights(text, "it has an unknown name");
     auto& number = numbers[static_cast<size_t>(known - kWeights.begin())];
-    if (number) return NoWeights(text, "one is there twice");
+    if (number) return NoWeights(text, "a weight is there twice");
     number = NumberIn(Trim(std::string_view(part).substr(std::min(equals + 1, part.size()))));
-    if (!number || *number < 0) return NoWeights(text, "one is no whole number from 0 on");
+    if (!number || *number < 0)
+      return NoWeights(text, "a weight is not a whole number of 0 or more");
   }
   if (std::ranges::any_of(numbers, [](const auto& number) { return !number; })) {
-    return NoWeights(text, "one is missing");
+    return NoWeights(text, "a weight is missing");
   }
   if (std::ranges::all_of(numbers, [](const auto& number) { return *number == 0; })) {
-    return NoWeights(text, "all are 0");
+    return NoWeights(text, "all weights are 0");
   }
   return ScoreWeights{.containers = *numbers[0], .cores = *numbers[1], .memory = *numbers[2]};
 }

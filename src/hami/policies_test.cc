@@ -146,22 +146,21 @@ TEST(PoliciesTest, WeightsAreThreeNumbersInAnyOrder) {
 
 TEST(PoliciesTest, OtherWeightsSayWhatIsWrong) {
   const auto why = [](const char* text) { return ScoreWeightsOf(text).error().message; };
-  const std::string hint = "; write such as 'slot=1,core=1,memory=3'";
+  const std::string hint = "; write weights such as 'slot=1,core=1,memory=3'";
   EXPECT_EQ(why("slot=1,core=1"),
-            "hami.io/device-scoring-weights is slot=1,core=1: one is missing" + hint);
+            "hami.io/device-scoring-weights is slot=1,core=1: a weight is missing" + hint);
+  EXPECT_EQ(why("slot=1,core=-1,memory=3"),
+            "hami.io/device-scoring-weights is slot=1,core=-1,memory=3: a weight is not a whole "
+            "number of 0 or more" +
+                hint);
   EXPECT_EQ(
-      why("slot=1,core=-1,memory=3"),
-      "hami.io/device-scoring-weights is slot=1,core=-1,memory=3: one is no whole number from "
-      "0 on" +
-          hint);
-  EXPECT_EQ(why("slot=1,slot=1,memory=3"),
-            "hami.io/device-scoring-weights is slot=1,slot=1,memory=3: one is there twice" + hint);
+      why("slot=1,slot=1,memory=3"),
+      "hami.io/device-scoring-weights is slot=1,slot=1,memory=3: a weight is there twice" + hint);
   EXPECT_EQ(
       why("slot=1,speed=1,memory=3"),
-      "hami.io/device-scoring-weights is slot=1,speed=1,memory=3: there is another name in it" +
-          hint);
+      "hami.io/device-scoring-weights is slot=1,speed=1,memory=3: it has an unknown name" + hint);
   EXPECT_EQ(why("slot=0,core=0,memory=0"),
-            "hami.io/device-scoring-weights is slot=0,core=0,memory=0: all are 0" + hint);
+            "hami.io/device-scoring-weights is slot=0,core=0,memory=0: all weights are 0" + hint);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,18 @@ struct VendorRow {
   std::string_view node_score{};      // their closeness (link_scores.h); empty: none
   std::string_view node_handshake{};  // handshake.h; empty: none
   std::string_view node_mode{};       // "true": its devices' mode is kModeCore; empty: none
+  // Its agent writes the handshake at each look, in the form of its plugin.
+  bool reports = false;
+  // What its agent also registers of a device: a word for the vendor, and the key of custominfo for
+  // the PCI address; empty: neither.
+  std::string_view register_word{};
+  std::string_view register_address{};
+  // The key of custominfo for the board, 1 from the index `second_board` on, else 0; 0: none is.
+  std::string_view register_board{};
+  uint32_t second_board = 0;
+  // The capacity (DeviceTraits::capacities) that is registered as cores; empty: compute time.
+  std::string_view register_cores{};
+  bool registers_numa = true;
   // Annotations of a pod (pod_devices.h): devices that are not yet granted, and all devices.
   std::string_view pod_to_allocate{};
   std::string_view pod_allocated{};
@@ -45,6 +58,8 @@ struct VendorRow {
   std::string_view percentage{};
   std::string_view cores{};
   int memory_unit = 1;  // MiB that a request for 1 counts
+  // The sizes of parts. Empty: any size.
+  std::span<const PartTemplate> templates{};
 
   // Text that all its devices' types contain; empty: every device that its plugin registers is its
   // own.
@@ -107,6 +122,21 @@ inline constexpr Vendor kNvidia = {
     .hiding_value = "none",
 };
 
-inline constexpr const Vendor* kVendors[] = {&kNvidia};
+inline constexpr Vendor kAmd = {
+    .word = "AMD",
+    .node_register = "hami.io/node-amd-register",
+    .register_word = "amd",
+    .register_address = "pciBDF",
+    .pod_to_allocate = "hami.io/amd-devices-to-allocate",
+    .pod_allocated = "hami.io/amd-devices-allocated",
+    .use_type = "amd.com/use-gputype",
+    .no_use_type = "amd.com/nouse-gputype",
+    .use_id = "amd.com/use-gpu-uuid",
+    .no_use_id = "amd.com/nouse-gpu-uuid",
+    .count = "amd.com/gpu",
+    .memory = "amd.com/gpumem",
+    .cores = "amd.com/gpucores",
+    .traits = {.core_units = true},
+};
 
 }  // namespace tessera::hami

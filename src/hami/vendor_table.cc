@@ -12,16 +12,6 @@ namespace {
 constexpr int kIluvatarUnit = 256;                                      // MiB
 constexpr std::array<int32_t, 3> kXpuSizes = {24'576, 49'152, 98'304};  // MiB
 
-constexpr Vendor kAmd = {.word = "AMD",
-                         .node_register = "hami.io/node-amd-register",
-                         .pod_to_allocate = "hami.io/amd-devices-to-allocate",
-                         .pod_allocated = "hami.io/amd-devices-allocated",
-                         .use_type = "amd.com/use-gputype",
-                         .no_use_type = "amd.com/nouse-gputype",
-                         .use_id = "amd.com/use-gpu-uuid",
-                         .no_use_id = "amd.com/nouse-gpu-uuid",
-                         .traits = {.core_units = true}};
-
 constexpr Vendor kHygon = {.word = "DCU",
                            .node_register = "hami.io/node-dcu-register",
                            .node_register_format = Vendor::Register::kText,
@@ -72,6 +62,10 @@ constexpr Vendor kIluvatar = {.node_register_format = Vendor::Register::kText,
                               .name_variable = "SOL_CONTINER_NAME"};  // HAMi's spelling
 
 constexpr Vendor kAscend = {.node_mode = "hami-vnpu-core",
+                            .reports = true,
+                            .register_board = "NetworkID",
+                            .register_cores = "aicores",
+                            .registers_numa = false,
                             .pod_time = "predicate-time",
                             .use_mode = "huawei.com/vnpu-mode",
                             .usual_mode = kModeTemplate,
@@ -192,10 +186,13 @@ std::vector<VendorConfig> UsualConfigs(std::string_view family) {
 }
 
 VendorTable::VendorTable(const std::vector<VendorConfig>& configs) {
+  rows_.reserve(configs.size());  // rows refer to each other's templates
   for (const VendorConfig& config : configs) {
     Vendor& vendor = vendors_.emplace_back(PrototypeOf(config.family));
     SetNames(config, vendor);
-    SetPeculiar(config, rows_.emplace_back(ServedVendor{.vendor = &vendor}));
+    ServedVendor& row = rows_.emplace_back(ServedVendor{.vendor = &vendor});
+    SetPeculiar(config, row);
+    vendor.templates = row.templates;
   }
 }
 
@@ -222,10 +219,35 @@ void VendorTable::SetNames(const VendorConfig& config, Vendor& vendor) {
   if (!chip) return;
   vendor.pod_devices_json = Keep(fmt::format("huawei.com/{}", word));
   if (config.pairs) vendor.together = Together::kPairs;
+  if (!word.starts_with("Ascend910")) {
+    vendor.register_board = {};
+    return;
+  }
+  if (config.pairs) return;
   // Such chips are on two boards of four, with links on each board.
-  if (config.pairs || !word.starts_with("Ascend910")) return;
   vendor.several_closest = true;
-  vendor.group_key = "NetworkID";
+  vendor.group_key = vendor.register_board;
+  vendor.second_board = 4;
+}
+
+const std::vector<ServedVendor>& AscendRows() {
+  static const VendorTable table(AscendConfigs());
+  return table.rows();
+}
+
+const ServedVendor* AscendRow(std::string_view word) {
+  const auto row = std::ranges::find_if(
+      AscendRows(), [&](const ServedVendor& one) { return one.vendor->word == word; });
+  return row == AscendRows().end() ? nullptr : &*row;
+}
+
+const std::vector<const Vendor*>& AgentVendors() {
+  static const std::vector<const Vendor*> vendors = [] {
+    std::vector<const Vendor*> all = {&kNvidia, &kAmd};
+    for (const ServedVendor& row : AscendRows()) all.push_back(row.vendor);
+    return all;
+  }();
+  return vendors;
 }
 
 }  // namespace tessera::hami

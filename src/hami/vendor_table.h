@@ -23,12 +23,7 @@ namespace tessera::hami {
 inline constexpr std::array<std::string_view, 7> kFamilies = {
     "amd", "ascend", "biren", "hygon", "iluvatar", "vastai", "xpu"};
 
-// A size of a part of a chip, as its driver names it.
-struct ChipTemplate {
-  std::string name;
-  int32_t memory = 0;  // MiB
-  bool operator==(const ChipTemplate&) const = default;
-};
+using ChipTemplate = PartTemplate;
 
 // A site's settings for one row.
 struct VendorConfig {
@@ -88,5 +83,13 @@ class VendorTable {
   std::deque<Vendor> vendors_;
   std::vector<ServedVendor> rows_;
 };
+
+// The rows of the Ascend models of HAMi's chart, which last for ever.
+const std::vector<ServedVendor>& AscendRows();
+// The row of "Ascend910B3"; null: there is none.
+const ServedVendor* AscendRow(std::string_view word);
+
+// Those whose devices our agent registers.
+const std::vector<const Vendor*>& AgentVendors();
 
 }  // namespace tessera::hami

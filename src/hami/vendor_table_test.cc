@@ -52,6 +52,21 @@ TEST(VendorTable, AChipIsDividedByItsTemplatesOrIsHadAsAWhole) {
   EXPECT_EQ(&row.RulesIn(""), &row.rules);
 }
 
+TEST(VendorTable, TheAgentKnowsItsVendorsAndAllModelsOfAscend) {
+  std::vector<std::string_view> words;
+  for (const Vendor* vendor : AgentVendors()) words.push_back(vendor->word);
+  EXPECT_EQ(words, (std::vector<std::string_view>{"NVIDIA", "AMD", "Ascend910A", "Ascend910B2",
+                                                  "Ascend910B3", "Ascend910B4-1", "Ascend910B4",
+                                                  "Ascend310P", "Ascend910C"}));
+  EXPECT_EQ(AscendRow("Ascend910B4")->templates.front(), (ChipTemplate{"vir05_1c_8g", 8'192}));
+  EXPECT_EQ(AscendRow("Ascend910B4")->vendor->templates.data(),
+            AscendRow("Ascend910B4")->templates.data());
+  EXPECT_EQ(AscendRow("Ascend310P")->vendor->second_board, 0U);
+  EXPECT_EQ(AscendRow("Ascend310P")->vendor->register_board, "");
+  EXPECT_EQ(AscendRow("Ascend910C")->vendor->register_board, "NetworkID");
+  EXPECT_EQ(AscendRow("Ascend910"), nullptr);
+}
+
 TEST(VendorTable, OfTheUsualOnesEachNameIsThereOnce) {
   std::vector<VendorConfig> all;
   for (const std::string_view family : kFamilies) {

@@ -52,7 +52,7 @@ TEST(Blocking, ServerThatHangsUpIsUnavailable) {
 
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error(),
-            (Error{Reason::kUnavailable, "the connection ended before an answer came"}));
+            (Error{Reason::kUnavailable, "the connection closed before an answer came"}));
   (void)os::RemoveTree(directory);
 }
 
@@ -81,7 +81,7 @@ TEST(Blocking, ServerThatHangsUpBeforeItHasReadEndsNobody) {
 
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error(),
-            (Error{Reason::kUnavailable, "the connection ended before an answer came"}));
+            (Error{Reason::kUnavailable, "the connection closed before an answer came"}));
   std::signal(SIGPIPE, before);
   (void)os::RemoveTree(directory);
 }

@@ -61,7 +61,7 @@ Result<Identity> MakeCertificate(const Identity& authority, std::span<const std:
   }
   std::string list;
   for (const std::string& name : names) {
-    if (!IsDnsName(name)) return Fail(Reason::kInvalid, "{} is no DNS name", Brief(name));
+    if (!IsDnsName(name)) return Fail(Reason::kInvalid, "{} is not a DNS name", Brief(name));
     list += (list.empty() ? "DNS:" : ",DNS:") + name;
   }
   return Issue({.name = kServer,

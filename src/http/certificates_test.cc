@@ -22,7 +22,7 @@ Term TermNow() {
   return {.from = now - std::chrono::hours(1), .until = now + std::chrono::hours(1)};
 }
 
-// An API server looks for a Service's name, wherever that leads it.
+// An API server checks for the Service's name, whatever address it connects to.
 TEST(Certificates, AServerWithOneIsTrustedByWhomItsAuthorityIs) {
   std::signal(SIGPIPE, SIG_IGN);
   const auto authority = MakeAuthority("ours", TermNow());

@@ -17,7 +17,7 @@ inline constexpr size_t kMaxBody = size_t{1024} * 1024;
 // Accepted requests: GET and HEAD without bodies, and these.
 struct Takes {
   bool posts = false;
-  std::string_view no_posts = "only GET and HEAD are taken here";  // answer to a refused POST
+  std::string_view no_posts = "only GET and HEAD are accepted";  // answer to a refused POST
   size_t header = kMaxHeader;  // bytes of request line and headers
   size_t body = kMaxBody;      // bytes of a POST's body
   bool chunks = false;         // chunked bodies
@@ -26,7 +26,8 @@ struct Takes {
   static const Takes kQuestions;
   static const Takes kOrders;
 };
-inline constexpr Takes Takes::kQuestions{.no_posts = "orders are taken on the control socket only"};
+inline constexpr Takes Takes::kQuestions{.no_posts =
+                                             "orders are accepted on the control socket only"};
 inline constexpr Takes Takes::kOrders{.posts = true};
 
 struct Timeouts {

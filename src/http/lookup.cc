@@ -24,7 +24,7 @@ Result<Addresses> Resolve(const std::string& name) {
   addrinfo* found = nullptr;
   const int error = getaddrinfo(name.c_str(), nullptr, &hints, &found);
   if (error != 0) {
-    return Fail(Reason::kUnavailable, "the name {} is not found: {}", Brief(name),
+    return Fail(Reason::kUnavailable, "host {} was not found: {}", Brief(name),
                 gai_strerror(error));
   }
   Addresses addresses;

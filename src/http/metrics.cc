@@ -45,17 +45,8 @@ struct LabelsLess {
 
 using Family = std::map<LabelValues, Series, LabelsLess>;
 
-std::string Number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  // Prints integers without exponent or point, up to what a double holds exactly.
-  if (std::abs(value) < 9e15 && value == std::floor(value)) {
-    return fmt::format("{}", static_cast<int64_t>(value));
-  }
-  return fmt::format("{}", value);
-}
-
 std::string Escape(std::string_view text, bool quotes) {
+  if (text.find_first_of("\\\n\"") == std::string_view::npos) return std::string(text);
   std::string out;
   for (char c : text) {
     if (c == '\\') {
@@ -98,7 +89,7 @@ void ExposeHistogram(std::string& out, const MetricInfo& info, const LabelValues
   fmt::format_to(to, "{}_bucket{} {}\n", info.name, Labels(info, values, "le=\"+Inf\""),
                  series.count);
   std::string labels = Labels(info, values);
-  fmt::format_to(to, "{}_sum{} {}\n", info.name, labels, Number(series.value));
+  fmt::format_to(to, "{}_sum{} {}\n", info.name, labels, NumberText(series.value));
   fmt::format_to(to, "{}_count{} {}\n", info.name, labels, series.count);
 }
 
@@ -110,12 +101,22 @@ void ExposeFamily(std::string& out, const MetricInfo& info, const Family& family
     if (info.type == "histogram") {
       ExposeHistogram(out, info, values, series);
     } else {
-      fmt::format_to(to, "{}{} {}\n", info.name, Labels(info, values), Number(series.value));
+      fmt::format_to(to, "{}{} {}\n", info.name, Labels(info, values), NumberText(series.value));
     }
   }
 }
 
 }  // namespace
+
+std::string NumberText(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  // Prints integers without exponent or point, up to what a double holds exactly.
+  if (std::abs(value) < 9e15 && value == std::floor(value)) {
+    return fmt::format("{}", static_cast<int64_t>(value));
+  }
+  return fmt::format("{}", value);
+}
 
 std::string EscapedLabel(std::string_view value) {
   return Escape(value, true);

@@ -29,6 +29,8 @@ std::span<const MetricInfo> AllMetrics();
 
 // The label value, escaped for the text format.
 std::string EscapedLabel(std::string_view value);
+// The value of a series as text: integers without exponent or point.
+std::string NumberText(double value);
 
 // The Content-Type of Expose.
 inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";

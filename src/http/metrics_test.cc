@@ -139,7 +139,8 @@ For people who scrape or alert on Tessera: every metric of the agent and of `tes
 | program | page |
 |---|---|
 | `tessera agent` | `GET /metrics` on [`http.address`](http.md) |
-| `tessera-scheduler` | `GET /metrics` on its [status port](http.md#pages-of-the-scheduler), with HAMi's metrics too |
+| `tessera-scheduler` | `GET /metrics` on its [status port](http.md#pages-of-the-scheduler), the leader with [HAMi's metrics](scheduler-settings.md#metrics-of-devices-and-quotas) too |
+| `tessera monitor` | [metrics of the monitor](monitor-metrics.md) |
 
 The format is Prometheus' text format. A family appears with its first series. Counters count from the start of the process.
 Histograms have these buckets:

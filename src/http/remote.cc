@@ -210,7 +210,7 @@ struct Exchange::Impl {
 
   void Send() {
     const auto request = RequestOf(call, where.empty() ? "localhost" : where);
-    if (!request) return End({Reason::kInvalid, "a call that HTTP has no words for"});
+    if (!request) return End({Reason::kInvalid, "the call cannot be written as an HTTP request"});
     bufferevent_write(connection->buffers, request->data(), request->size());
   }
 
@@ -238,7 +238,7 @@ struct Exchange::Impl {
     self->trouble = self->connection->TlsTrouble();
     if (!self->connected && self->trouble.empty()) {
       const bool known = (what & BEV_EVENT_ERROR) != 0 && error != 0;
-      self->trouble = !known                  ? "the connection ended before it was made"
+      self->trouble = !known                  ? "the connection closed before it was established"
                       : error == ECONNREFUSED ? "connection refused"
                                               : SystemError("cannot connect", error).message;
     }

@@ -188,7 +188,7 @@ TEST_F(RemoteTest, CertificatesThatCannotBeReadAreNamed) {
   endpoint_.key = fake::Issue(authority_, {}).key;
   remote().Change(endpoint_);
   ExpectError({Reason::kInvalid,
-               Where() + ": the client's key is not that of its certificate: key values mismatch"});
+               Where() + ": the client's key does not match its certificate: key values mismatch"});
 }
 
 TEST_F(RemoteTest, AServerWithoutTlsIsNotSpokenTo) {
@@ -233,11 +233,11 @@ TEST_F(RemoteTest, WhoGoesAwayInTheMiddleIsToldApart) {
     peer.HangUp();
   };
   Serve(handler);
-  ExpectError({Reason::kUnavailable, Where() + ": the connection ended before an answer came"});
+  ExpectError({Reason::kUnavailable, Where() + ": the connection closed before an answer came"});
 
   answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc";
   ExpectError(
-      {Reason::kUnavailable, Where() + ": the connection ended in the middle of the answer"});
+      {Reason::kUnavailable, Where() + ": the connection closed in the middle of the answer"});
 
   answer = "220 smtp.test ready\r\n";
   ExpectError({Reason::kUnavailable, Where() + ": the answer is not HTTP"});
@@ -245,7 +245,8 @@ TEST_F(RemoteTest, WhoGoesAwayInTheMiddleIsToldApart) {
 
 TEST_F(RemoteTest, ACallThatWouldBreakTheRequestIsRefused) {
   Serve(Answering(200, "yes"));
-  const Error expected{Reason::kInvalid, Where() + ": a call that HTTP has no words for"};
+  const Error expected{Reason::kInvalid,
+                       Where() + ": the call cannot be written as an HTTP request"};
 
   EXPECT_EQ(Ask({.method = "PURGE"}).error(), expected);
   EXPECT_EQ(Ask({.target = "/a b"}).error(), expected);
@@ -380,7 +381,7 @@ TEST_F(RemoteTest, ANameThatNobodyKnowsIsSaid) {
   ASSERT_FALSE(reply.has_value());
   EXPECT_EQ(reply.error().reason, Reason::kUnavailable);
   EXPECT_TRUE(
-      reply.error().message.starts_with("api.invalid.:6443: the name api.invalid. is not found: "))
+      reply.error().message.starts_with("api.invalid.:6443: host api.invalid. was not found: "))
       << reply.error().message;
 }
 

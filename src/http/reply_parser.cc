@@ -61,7 +61,7 @@ class Parser : public beast::http::basic_parser<false> {
 
 tl::unexpected<Error> Garbled(const Parser& parser) {
   return Fail(Reason::kInvalid, "{}",
-              parser.status == 0 ? "the answer is not HTTP" : "the answer is garbled");
+              parser.status == 0 ? "the answer is not HTTP" : "the answer is malformed");
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ Status ReplyParser::End() {
   Code error;
   if (impl_->parser->got_some()) impl_->parser->put_eof(error);
   if (done()) return {};
-  return Fail(Reason::kInvalid, "the connection ended {}",
+  return Fail(Reason::kInvalid, "the connection closed {}",
               status() == 0 ? "before an answer came" : "in the middle of the answer");
 }
 

@@ -94,10 +94,10 @@ TEST(ReplyParserTest, AnAnswerMayEndWithItsConnectionWhichServesNobodyElse) {
 }
 
 TEST(ReplyParserTest, WhatIsNotWholeIsSaid) {
-  EXPECT_EQ(WhyNot("", 1, true), "the connection ended before an answer came");
-  EXPECT_EQ(WhyNot("HTTP/1.1 200", 1, true), "the connection ended before an answer came");
+  EXPECT_EQ(WhyNot("", 1, true), "the connection closed before an answer came");
+  EXPECT_EQ(WhyNot("HTTP/1.1 200", 1, true), "the connection closed before an answer came");
   EXPECT_EQ(WhyNot("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na", 1, true),
-            "the connection ended in the middle of the answer");
+            "the connection closed in the middle of the answer");
 }
 
 TEST(ReplyParserTest, WhatIsNoAnswerIsRefused) {
@@ -112,7 +112,7 @@ TEST(ReplyParserTest, WhatIsNoAnswerIsRefused) {
   }
   for (const std::string& text : {chunks + "zz\r\n", chunks + "1\r\nab\r\n1\r\n",
                                   chunks + "1;" + std::string(200'000, 'x')}) {
-    EXPECT_EQ(WhyNot(text, 4096), "the answer is garbled");
+    EXPECT_EQ(WhyNot(text, 4096), "the answer is malformed");
   }
 }
 

@@ -70,7 +70,7 @@ std::optional<RequestLine> ReadLine(std::string_view text) {
 
 std::optional<Response> RefuseMethod(std::string_view method, const Takes& takes) {
   if (method == "GET" || method == "HEAD") return std::nullopt;
-  if (method != "POST") return Refuse(405, "only GET, HEAD and POST are known here");
+  if (method != "POST") return Refuse(405, "only GET, HEAD and POST are accepted");
   if (takes.posts) return std::nullopt;
   return Refuse(405, std::string(takes.no_posts));
 }
@@ -134,15 +134,16 @@ Response RefuseLongBody(const Takes& takes) {
 std::optional<Response> RefuseBody(const Headers& headers, std::string_view method,
                                    const Takes& takes) {
   if (headers.encoding && !takes.chunks) {
-    return Refuse(411, "a body in chunks is not taken: say its length");
+    return Refuse(411, "a chunked body is not accepted: send a Content-Length");
   }
   if (headers.encoding && !SameName(*headers.encoding, "chunked")) {
-    return Refuse(501, "a body's only encoding that is taken is chunked");
+    return Refuse(501, "the only accepted Transfer-Encoding is chunked");
   }
   // Both a length and chunks: a proxy may have used the other one, which allows request smuggling.
-  if (headers.encoding && headers.length) return Refuse(400, "a body in chunks has a length");
+  if (headers.encoding && headers.length)
+    return Refuse(400, "a chunked body must not have a Content-Length");
   const bool none = !headers.encoding && headers.length.value_or(0) == 0;
-  if (method != "POST" && !none) return Refuse(413, "a question has no body");
+  if (method != "POST" && !none) return Refuse(413, "only POST may have a body");
   if (headers.length.value_or(0) > takes.body) return RefuseLongBody(takes);
   return std::nullopt;
 }
@@ -186,7 +187,7 @@ std::optional<Response> RequestReader::ReadHead() {
   const size_t line_end = all.find(kLineEnd);
   if (line_end == all.npos) return unended();
   const auto line = ReadLine(all.substr(0, line_end));
-  if (!line) return Refuse(400, "this is no request of HTTP/1");
+  if (!line) return Refuse(400, "the request is not HTTP/1");
   if (auto refusal = RefuseMethod(line->method, *takes_)) return refusal;
   const size_t end = all.find(kHeadersEnd, line_end);
   if (end == all.npos) return unended();
@@ -254,7 +255,7 @@ std::string HeadOf(const Response& response, const Takes& takes, bool keep) {
 Result<Request> ReadTarget(std::string_view method, const std::string& target, std::string body) {
   const std::unique_ptr<evhttp_uri, FreeUri> uri(
       evhttp_uri_parse_with_flags(target.c_str(), EVHTTP_URI_NONCONFORMANT));
-  if (uri == nullptr) return Fail(Reason::kInvalid, "the request asks for no page");
+  if (uri == nullptr) return Fail(Reason::kInvalid, "the request has no path");
   const char* path = evhttp_uri_get_path(uri.get());
   return Request{std::string(method), path == nullptr || *path == 0 ? "/" : path,
                  TRY(ReadQuery(evhttp_uri_get_query(uri.get()))), std::move(body)};

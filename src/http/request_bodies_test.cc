@@ -85,7 +85,8 @@ TEST(RequestBodiesTest, ALengthThatIsTooMuchIsRefusedBeforeTheBodyComes) {
 TEST(RequestBodiesTest, TwoWaysToSayALengthAreRefused) {
   const std::string both = "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-  EXPECT_EQ(Whole("POST / HTTP/1.1\r\n" + both), "400 a body in chunks has a length");
+  EXPECT_EQ(Whole("POST / HTTP/1.1\r\n" + both),
+            "400 a chunked body must not have a Content-Length");
   EXPECT_EQ(Whole("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
                   "Transfer-Encoding: chunked\r\n\r\n"),
             "400 the request's headers cannot be read");
@@ -93,12 +94,12 @@ TEST(RequestBodiesTest, TwoWaysToSayALengthAreRefused) {
 
 TEST(RequestBodiesTest, OtherEncodingsAreRefused) {
   EXPECT_EQ(Whole("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"),
-            "501 a body's only encoding that is taken is chunked");
+            "501 the only accepted Transfer-Encoding is chunked");
 }
 
 TEST(RequestBodiesTest, AQuestionHasNoChunksEither) {
   EXPECT_EQ(Whole("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"),
-            "413 a question has no body");
+            "413 only POST may have a body");
 }
 
 TEST(RequestBodiesTest, HeadersEndWhereTheListenerSays) {

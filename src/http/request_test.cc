@@ -73,18 +73,18 @@ TEST(RequestTest, AQuestionIsReadOnceItsHeadersHaveCome) {
 
 TEST(RequestTest, AnOrderWhereNoneIsTakenIsRefusedAtItsFirstLine) {
   EXPECT_EQ(Question("POST /cordon HTTP/1.1\r\n"),
-            "405 orders are taken on the control socket only");
-  EXPECT_EQ(Question("PUT /cordon HTTP/1.1\r\n"), "405 only GET, HEAD and POST are known here");
-  EXPECT_EQ(Order("DELETE /cordon HTTP/1.1\r\n"), "405 only GET, HEAD and POST are known here");
+            "405 orders are accepted on the control socket only");
+  EXPECT_EQ(Question("PUT /cordon HTTP/1.1\r\n"), "405 only GET, HEAD and POST are accepted");
+  EXPECT_EQ(Order("DELETE /cordon HTTP/1.1\r\n"), "405 only GET, HEAD and POST are accepted");
 }
 
 TEST(RequestTest, ABodyIsRefusedAsSoonAsAQuestionAnnouncesIt) {
   const std::string line = "GET / HTTP/1.1\r\n";
 
-  EXPECT_EQ(Question(line + "content-LENGTH:1048576\r\n\r\n"), "413 a question has no body");
-  EXPECT_EQ(Order(line + "Content-Length: 1\r\n\r\n"), "413 a question has no body");
+  EXPECT_EQ(Question(line + "content-LENGTH:1048576\r\n\r\n"), "413 only POST may have a body");
+  EXPECT_EQ(Order(line + "Content-Length: 1\r\n\r\n"), "413 only POST may have a body");
   EXPECT_EQ(Question(line + "Transfer-Encoding: chunked\r\n\r\n"),
-            "411 a body in chunks is not taken: say its length");
+            "411 a chunked body is not accepted: send a Content-Length");
 }
 
 TEST(RequestTest, AnOrderIsReadOnceItsBodyHasCome) {
@@ -117,7 +117,7 @@ TEST(RequestTest, OtherThanHttp1IsRefused) {
        {""sv, "GET /"sv, "GET / HTTP/2.0"sv, " / HTTP/1.1"sv, "GET  HTTP/1.1 x"sv,
         "GET / x HTTP/1.1"sv, "GET /\0 HTTP/1.1"sv, "GET / HTTP/1.1xyz"sv, "GET / HTTP/1."sv,
         "GET /\n HTTP/1.1"sv, "\x16\x03\x01"sv}) {
-    EXPECT_EQ(Question(std::string(line) + "\r\n\r\n"), "400 this is no request of HTTP/1") << line;
+    EXPECT_EQ(Question(std::string(line) + "\r\n\r\n"), "400 the request is not HTTP/1") << line;
   }
 }
 

@@ -161,7 +161,7 @@ TEST_F(ServedAnswersTest, AnAnswerForAServerThatHasEndedIsDropped) {
 TEST_F(ServedAnswersTest, ARequestThatIsNeverAnsweredIsTold503AndLeaves) {
   ServeLater(kPosts, {.timeouts = {.handler = Duration(20)}});
   os::Fd peer = Connect(kProbe, kQuestion);
-  const std::string refusal = Failure({Reason::kTimedOut, "no answer was found in time"}).body;
+  const std::string refusal = Failure({Reason::kTimedOut, "no answer was ready in time"}).body;
 
   const std::string all = AllToItsEnd(peer);
   responds_[0](Text("late"));
@@ -185,7 +185,7 @@ TEST_F(ServedAnswersTest, ARequestThatItsHandlerGivesUpIsTold500) {
   const std::string all = All(peer);
   EXPECT_TRUE(all.starts_with("HTTP/1.1 500 Internal Server Error\r\n")) << all;
   EXPECT_TRUE(all.ends_with(
-      "\r\n\r\n" + Failure({Reason::kInternal, "POST /bind was given up without an answer"}).body))
+      "\r\n\r\n" + Failure({Reason::kInternal, "POST /bind was dropped without an answer"}).body))
       << all;
 }
 
@@ -414,8 +414,8 @@ TEST_F(ServedAnswersTest, WhereTooMuchIsSentAtOnceThePeerThatSendsMostIsRefused)
 
   const std::string refusal = All(first);
   EXPECT_TRUE(refusal.starts_with("HTTP/1.1 503 ")) << refusal;
-  EXPECT_TRUE(
-      refusal.ends_with(Failure({Reason::kUnavailable, "too much is being sent at once"}).body))
+  EXPECT_TRUE(refusal.ends_with(
+      Failure({Reason::kUnavailable, "too many bytes are being sent at once"}).body))
       << refusal;
   EXPECT_EQ(Received(second), kNothing);
   EXPECT_EQ(Received(probe), kNothing);

@@ -38,7 +38,7 @@ class ServedConnection::Ticket {
   }
   ~Ticket() {
     if (answered_) return;
-    Response failure = Failure({Reason::kInternal, what_ + " was given up without an answer"});
+    Response failure = Failure({Reason::kInternal, what_ + " was dropped without an answer"});
     failure.status = 500;
     Answer(std::move(failure));
   }

@@ -116,7 +116,7 @@ void ServedConnections::Await(At at) {
 // A late handler's request gets a 503.
 void ServedConnections::Expire(At at) {
   if (at->connection.asking()) {
-    at->connection.Refuse(Refusal(Reason::kTimedOut, "no answer was found in time"));
+    at->connection.Refuse(Refusal(Reason::kTimedOut, "no answer was ready in time"));
   }
   const bool goes_on = Step(at);
   if (!goes_on || at->connection.deadline() <= SystemClock().Now()) return Forget(at);
@@ -192,7 +192,8 @@ void ServedConnections::BoundReceived() {
     if (first == held_.end()) return;
     all -= first->connection.received();
     of_peers[first->peer.address] -= first->connection.received();
-    first->connection.Refuse(Refusal(Reason::kUnavailable, "too much is being sent at once"));
+    first->connection.Refuse(
+        Refusal(Reason::kUnavailable, "too many bytes are being sent at once"));
     Await(first);
   }
 }

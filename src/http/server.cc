@@ -174,7 +174,7 @@ struct Server::Impl {
     const Steady now = SystemClock().Now();
     if (told && now - *told < kTellAgain) return;
     told = now;
-    log::Warn("connections are closed to let others in", {{"connections", connections.size()}});
+    log::Warn("closed connections to accept new ones", {{"connections", connections.size()}});
   }
 
   os::Loop& loop;
@@ -208,7 +208,7 @@ int Server::port() const {
 }
 
 Status Server::Change(const Identity& identity) {
-  if (!impl_->tls) return Fail(Reason::kInvalid, "this listener is without TLS");
+  if (!impl_->tls) return Fail(Reason::kInvalid, "this listener has no TLS");
   impl_->tls = TRY(Tls::Make(identity));
   return {};
 }

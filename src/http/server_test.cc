@@ -124,7 +124,7 @@ TEST_F(ServerTest, OverTcpNoOrdersAreTaken) {
       CallTcp(address, {"POST", "/cordon", {}, std::string(512 * 1024, 'x')}, kPatience);
 
   EXPECT_EQ(order.error(),
-            (Error{Reason::kInvalid, "orders are taken on the control socket only"}));
+            (Error{Reason::kInvalid, "orders are accepted on the control socket only"}));
   EXPECT_EQ(calls, 0);
 }
 

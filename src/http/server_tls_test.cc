@@ -141,7 +141,7 @@ TEST_F(ServerTlsTest, ARequestThatIsNeverAnsweredIsTold503) {
         {.bounds = {.timeouts = {.handler = Duration(20)}}});
 
   EXPECT_EQ(Answer(*ClientOf(authority_)),
-            "503 " + Failure({Reason::kTimedOut, "no answer was found in time"}).body);
+            "503 " + Failure({Reason::kTimedOut, "no answer was ready in time"}).body);
   respond(Text("late"));
 }
 
@@ -177,7 +177,7 @@ TEST_F(ServerTlsTest, ABadPairIsNamedAndTheLastGoodOneGoesOn) {
   const Identity good = IdentityOf(authority_);
   const std::pair<Identity, std::string> bad[] = {
       {{good.certificate, IdentityOf(authority_).key},
-       "the server's key is not that of its certificate: key values mismatch"},
+       "the server's key does not match its certificate: key values mismatch"},
       {{good.certificate, "none"}, "the server's key cannot be read: unsupported"},
       {{good.certificate, ""}, "the server's key cannot be read: unsupported"},
       {{"none", good.key}, "the server's certificate cannot be read: no start line"},

@@ -16,7 +16,7 @@ namespace tessera::http {
 namespace {
 
 constexpr char kFile[] = "libtessera-tls.so";
-constexpr char kAdvice[] = "install the program and this file of one build";
+constexpr char kAdvice[] = "install the program and this file from one build";
 
 // Loads the library's table. The library stays loaded if it is of this build.
 Result<const TlsTable*> Load(const std::string& file) {
@@ -33,7 +33,7 @@ Result<const TlsTable*> Load(const std::string& file) {
   if (version == TESSERA_VERSION && commit == TESSERA_COMMIT) return table;
   Error error{
       Reason::kInvalid,
-      fmt::format("{} is of {}, this program of {} {}: {}, and start it anew", file,
+      fmt::format("{} is from {}, but this program from {} {}: {}, and restart it", file,
                   table == nullptr ? "something else" : fmt::format("{} {}", version, commit),
                   TESSERA_VERSION, TESSERA_COMMIT, kAdvice)};
   dlclose(handle);

@@ -12,14 +12,14 @@
 namespace tessera::http {
 namespace {
 
-constexpr char kAdvice[] = "install the program and this file of one build";
+constexpr char kAdvice[] = "install the program and this file from one build";
 
-// Remote's tests connect by it.
+// Errors of the TLS file. Remote's tests connect by it.
 class TlsTest : public testing::Test {
  protected:
   ~TlsTest() override { (void)os::RemoveTree(directory_); }
 
-  // Of the build tree.
+  // The path of a file in the build tree.
   static std::string Beside(const std::string& name) {
     const std::string program = os::OwnPath();
     return program.substr(0, program.rfind('/') + 1) + name;
@@ -67,21 +67,22 @@ TEST_F(TlsTest, AFileThatComesLaterIsFound) {
 TEST_F(TlsTest, AFileOfAnotherBuildIsNotUsed) {
   const std::string other = Beside("test/api/libother_tls.so");
 
-  ExpectError(Tls::Make(endpoint_, {other, Beside("libtessera-tls.so")}),
-              {Reason::kInvalid,
-               fmt::format("{} is of 0.0.9 0123456789ab, this program of {} {}: {}, and start it "
-                           "anew",
-                           other, TESSERA_VERSION, TESSERA_COMMIT, kAdvice)});
+  ExpectError(
+      Tls::Make(endpoint_, {other, Beside("libtessera-tls.so")}),
+      {Reason::kInvalid,
+       fmt::format("{} is from 0.0.9 0123456789ab, but this program from {} {}: {}, and restart it",
+                   other, TESSERA_VERSION, TESSERA_COMMIT, kAdvice)});
 }
 
 TEST_F(TlsTest, ALibraryOfSomethingElseIsNotUsed) {
   Dl_info about{};
   ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "event_base_new"), &about), 0);
 
-  ExpectError(Tls::Make(endpoint_, {about.dli_fname}),
-              {Reason::kInvalid,
-               fmt::format("{} is of something else, this program of {} {}: {}, and start it anew",
-                           about.dli_fname, TESSERA_VERSION, TESSERA_COMMIT, kAdvice)});
+  ExpectError(
+      Tls::Make(endpoint_, {about.dli_fname}),
+      {Reason::kInvalid,
+       fmt::format("{} is from something else, but this program from {} {}: {}, and restart it",
+                   about.dli_fname, TESSERA_VERSION, TESSERA_COMMIT, kAdvice)});
 }
 
 TEST_F(TlsTest, AFileThatIsNoLibraryIsNotUsed) {

@@ -21,15 +21,15 @@ std::vector<std::string> RisksOf(const Access& access) {
   std::vector<std::string> risks;
   const bool token = !access.token.value.empty() || !access.token.file.empty();
   if (access.tls && !access.verify) {
-    risks.push_back(fmt::format(
-        "the kubeconfig has insecure-skip-tls-verify: whoever is on the way to the API server can "
-        "answer in its place{}: name its certificate-authority instead",
-        token ? " and read the token" : ""));
+    risks.push_back(
+        fmt::format("the kubeconfig sets insecure-skip-tls-verify: an attacker on the network can "
+                    "impersonate the API server{}; set certificate-authority instead",
+                    token ? " and read the token" : ""));
   }
   if (!access.tls && token) {
     risks.emplace_back(
-        "the kubeconfig's server is http://: whoever is on the way to the API server can read the "
-        "token and answer in its place: write https:// and name its certificate-authority");
+        "the kubeconfig's server is http://: an attacker on the network can read the token and "
+        "impersonate the API server; use https:// and set certificate-authority");
   }
   return risks;
 }

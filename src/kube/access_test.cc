@@ -104,18 +104,18 @@ TEST(RisksTest, AreSaidWithWhatFollowsAndWhatToDo) {
   EXPECT_EQ(RisksOf(access), Texts());
 
   access.tls = false;
-  EXPECT_EQ(RisksOf(access),
-            Texts{"the kubeconfig's server is http://: whoever is on the way to the API server can "
-                  "read the token and answer in its place: write https:// and name its "
-                  "certificate-authority"});
+  EXPECT_EQ(
+      RisksOf(access),
+      Texts{"the kubeconfig's server is http://: an attacker on the network can read the token and "
+            "impersonate the API server; use https:// and set certificate-authority"});
   access.token.value.clear();
   EXPECT_EQ(RisksOf(access), Texts());
 
   access.tls = true;
   access.verify = false;
   EXPECT_EQ(RisksOf(access),
-            Texts{"the kubeconfig has insecure-skip-tls-verify: whoever is on the way to the API "
-                  "server can answer in its place: name its certificate-authority instead"});
+            Texts{"the kubeconfig sets insecure-skip-tls-verify: an attacker on the network can "
+                  "impersonate the API server; set certificate-authority instead"});
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ void Client::Impl::Attempted(uint64_t id, const Result<http::Reply>& reply) {
     auto object = call.reader->End();
     if (call.listing) PageRead(*call.listing, call.bytes);
     if (object) return Finish(id, *std::move(object));
-    return Finish(id, Fail(Reason::kApiUnreachable, "{}: what answers is no API server: {}",
+    return Finish(id, Fail(Reason::kApiUnreachable, "{}: the answer is not an API server's: {}",
                            What(call), object.error().message));
   }
   // An existing object is fine here: another client made it, or an attempt whose answer was lost.
@@ -165,10 +165,9 @@ void Client::Impl::Expired(uint64_t id) {
   if (call.listing && call.bytes > 0) Shrink(call.listing->path);
   const bool waits = call.attempt && !call.attempt->HadItsTurn();
   const bool unread = call.request.once && (waits || !call.attempt);
-  Finish(id,
-         Fail(unread ? Reason::kApiBusy : Reason::kApiUnreachable, "{}: {} within {}{}{}",
-              What(call), waits ? "its turn did not come" : "no answer",
-              FormatDuration(call.term.span), call.last.empty() ? "" : "; at last: ", call.last));
+  Finish(id, Fail(unread ? Reason::kApiBusy : Reason::kApiUnreachable, "{}: {} within {}{}{}",
+                  What(call), waits ? "not sent" : "no answer", FormatDuration(call.term.span),
+                  call.last.empty() ? "" : "; last error: ", call.last));
 }
 
 void Client::Impl::Finish(uint64_t id, Result<json::Value> result) {
@@ -229,7 +228,7 @@ void Client::Impl::TakePage(const std::shared_ptr<Listing>& listing, Result<json
   if (!next.empty() && next == listing->next) {
     return listing->answer(Fail(
         Reason::kApiUnreachable,
-        "list {}: what answers is no API server: a page is followed by itself", listing->path));
+        "list {}: the answer is not an API server's: a page continues with itself", listing->path));
   }
   listing->next = std::move(next);
   if (!listing->next.empty()) return NextPage(listing);
@@ -272,8 +271,9 @@ void Client::Create(const std::string& path, const json::Value& object, Outcome 
 void Client::Replace(const std::string& path, const json::Value& object, const Form& form,
                      Answer answer) {
   if (VersionOf(object).empty()) {
-    return impl_->Refuse(std::move(answer),
-                         {Reason::kInvalid, fmt::format("update {}: it names no version", path)});
+    return impl_->Refuse(
+        std::move(answer),
+        {Reason::kInvalid, fmt::format("update {}: the object has no resourceVersion", path)});
   }
   impl_->Start({.verb = "update",
                 .path = path,

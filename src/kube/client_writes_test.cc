@@ -127,8 +127,8 @@ TEST_F(ClientWritesTest, ABindingWhoseTurnDoesNotComeIsNotMade) {
   AnswerWith({fake::Answer(200, "{}")});
   ASSERT_TRUE(Get().has_value());
 
-  EXPECT_EQ(Bind().error(), (Error{Reason::kApiBusy,
-                                   std::string(kBindingCall) + "its turn did not come within 2s"}));
+  EXPECT_EQ(Bind().error(),
+            (Error{Reason::kApiBusy, std::string(kBindingCall) + "not sent within 2s"}));
   EXPECT_EQ(asked_.size(), 1U);
 }
 
@@ -136,7 +136,7 @@ TEST_F(ClientWritesTest, ABindingThatWouldNotBeReadBackIsNotSent) {
   binding_.uid.clear();
 
   EXPECT_EQ(Bind().error(),
-            (Error{Reason::kInvalid, "the binding of pod team/trainer: a part of it is missing"}));
+            (Error{Reason::kInvalid, "the binding of pod team/trainer: a field is missing"}));
   EXPECT_EQ(asked_.size(), 0U);
 }
 
@@ -184,7 +184,8 @@ TEST_F(ClientWritesTest, AnUpdateOfNoVersionIsNotSent) {
 
   EXPECT_EQ(
       ReplaceSecret(secret_).error(),
-      (Error{Reason::kInvalid, "update /api/v1/namespaces/team/secrets/tls: it names no version"}));
+      (Error{Reason::kInvalid,
+             "update /api/v1/namespaces/team/secrets/tls: the object has no resourceVersion"}));
   EXPECT_EQ(asked_.size(), 0U);
 }
 

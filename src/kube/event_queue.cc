@@ -52,7 +52,7 @@ void EventQueue::Add(std::vector<Event> events) {
     observer_("dropped");
   }
   if (dropped > 0) {
-    log::Warn("events were dropped: the API server takes none",
+    log::Warn("events were dropped, because the API server accepts none",
               {{"dropped", dropped}, {"waiting", queue_.size()}});
   }
   if (!busy_ && retries_.pause() == Duration(0)) SendNext();
@@ -81,7 +81,7 @@ void EventQueue::Send() {
   const Event& event = queue_.front().event;
   client_.Create(EventPath(event), EventJson(event, node_), [this](const Status& made) {
     if (!made) return SendFailed(made.error());
-    if (!refusal_.empty()) log::Info("the API server takes events again");
+    if (!refusal_.empty()) log::Info("the API server accepts events again");
     refusal_.clear();
     FinishEvent("sent");
   });
@@ -92,7 +92,7 @@ void EventQueue::SendFailed(const Error& error) {
   const bool denied = error.reason == Reason::kApiForbidden;
   if (error.reason != Reason::kNotFound && error.message != refusal_) {
     refusal_ = error.message;
-    log::Warn("the API server did not take an event", error);
+    log::Warn("the API server did not accept an event", error);
   }
   if (!MayPass(error.reason) || (denied && ++queued.denials >= kDenials))
     return FinishEvent("refused");

@@ -65,7 +65,7 @@ class Informer {
   Informer(os::Loop& loop, Client& client, Source source, Handlers handlers)
       : source_(std::move(source)),
         handlers_(std::move(handlers)),
-        left_out_("an object is left as it was"),
+        left_out_("an object's change is ignored"),
         resync_(loop, [this] { (void)Refresh(kListLimit); }),
         watch_(loop, client, source_.path, source_.query, source_.form,
                {.changed = [this](const json::Value& object) { Changed(object); },
@@ -235,9 +235,9 @@ class Informer {
   bool Keep(const std::string& key, Entry entry, Contents& contents, size_t most) {
     if (IsBrief(*entry.object)) entry = {nullptr, std::move(entry.uid), BriefCost(key)};
     if (!contents.Put(key, std::move(entry), most)) {
-      left_out_.Add(key, {Reason::kInvalid, fmt::format("{}: no room for {}: all have {} bytes at "
-                                                        "most",
-                                                        source_.path, key, source_.most)});
+      left_out_.Add(key, {Reason::kInvalid,
+                          fmt::format("{}: no room for {}: all objects together may have {} bytes",
+                                      source_.path, key, source_.most)});
       return false;
     }
     left_out_.Remove(key);

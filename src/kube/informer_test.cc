@@ -172,7 +172,7 @@ TEST_F(InformerTest, ABriefObjectIsToldWhileItsListIsRead) {
             Refusal(400, "BadRequest", "no such page")};
   ASSERT_TRUE(Begin());
 
-  // Of the list that breaks off.
+  // A list that fails at its second page.
   ASSERT_TRUE(nodes_->Refresh(kPatience));
   ASSERT_TRUE(RunUntilTold(3));
   EXPECT_EQ(told_, (Lines{"removed brief u1", "added a u9 brief",
@@ -274,8 +274,9 @@ TEST_F(InformerTest, AnObjectThatCannotBeReadCostsItselfOnlyAndOneLine) {
   EXPECT_EQ(Names(), Lines{"a"});
   EXPECT_EQ(nodes_->left_out(), 1U);
   ASSERT_EQ(logged_.size(), 1U);
-  EXPECT_NE(logged_[0].find("/api/v1/nodes: node broken: metadata: annotations: note is no text"),
-            std::string::npos)
+  EXPECT_NE(
+      logged_[0].find("/api/v1/nodes: node broken: metadata: annotations: note is not a string"),
+      std::string::npos)
       << logged_[0];
 }
 
@@ -327,8 +328,9 @@ TEST_F(InformerTest, WhereThereIsNoRoomTheOthersAreKeptAndTheRestIsCounted) {
   EXPECT_LE(nodes_->bytes(), most_);
   EXPECT_EQ(nodes_->left_out(), 6U);
   ASSERT_EQ(logged_.size(), 6U);
-  EXPECT_NE(logged_[0].find("/api/v1/nodes: no room for n4: all have 40000 bytes at most"),
-            std::string::npos)
+  EXPECT_NE(
+      logged_[0].find("/api/v1/nodes: no room for n4: all objects together may have 40000 bytes"),
+      std::string::npos)
       << logged_[0];
 
   // An object that grows beyond the limit keeps its last state.

@@ -22,7 +22,7 @@ bool IsEmpty(const Node* node) {
 Result<std::string> TextOf(const Node& map, const std::string& key) {
   const Node* node = map.Find(key);
   if (IsEmpty(node)) return "";
-  if (!node->IsScalar()) return Fail(Reason::kInvalid, "'{}' is not a text", key);
+  if (!node->IsScalar()) return Fail(Reason::kInvalid, "'{}' is not a string", key);
   return node->scalar;
 }
 
@@ -112,7 +112,7 @@ Status ReadUser(const Node& user, const std::string& directory, Access& access) 
   access.certificate = TRY(Material(user, "client-certificate", directory));
   access.key = TRY(Material(user, "client-key", directory));
   if (access.certificate.value.empty() != access.key.value.empty()) {
-    return Fail(Reason::kInvalid, "'client-certificate' and 'client-key' belong together");
+    return Fail(Reason::kInvalid, "'client-certificate' and 'client-key' must be set together");
   }
   const std::string file = TRY(TextOf(user, "tokenFile"));
   if (file.empty()) {
@@ -130,7 +130,7 @@ Result<Access> CurrentAccess(const config::Document& document, const std::string
   }
   const Node& root = document.root();
   const std::string name = TRY(TextOf(root, "current-context"));
-  if (name.empty()) return Fail(Reason::kInvalid, "it names no current-context");
+  if (name.empty()) return Fail(Reason::kInvalid, "it has no current-context");
   const Node* context = TRY(Named(root, "contexts", "context", name));
   const std::string cluster_name = TRY(TextOf(*context, "cluster"));
   const Node* cluster = TRY(Named(root, "clusters", "cluster", cluster_name));

@@ -113,11 +113,11 @@ TEST(Kubeconfig, WhatIsNotSupportedIsNamed) {
 
 TEST(Kubeconfig, WhatIsWrongIsNamed) {
   EXPECT_EQ(Trouble("current-context: [\n").substr(0, 22), "/nowhere/config: line ");
-  EXPECT_EQ(Trouble("a: b"), "/nowhere/config: it names no current-context");
+  EXPECT_EQ(Trouble("a: b"), "/nowhere/config: it has no current-context");
   EXPECT_EQ(Trouble("current-context: x"), "/nowhere/config: there is no context x");
-  EXPECT_EQ(Trouble("current-context: [x]"), "/nowhere/config: 'current-context' is not a text");
+  EXPECT_EQ(Trouble("current-context: [x]"), "/nowhere/config: 'current-context' is not a string");
   EXPECT_EQ(Trouble(Config(kServer, "{client-key-data: Zm9v}")),
-            "/nowhere/config: user u: 'client-certificate' and 'client-key' belong together");
+            "/nowhere/config: user u: 'client-certificate' and 'client-key' must be set together");
   EXPECT_EQ(Trouble(Config(kServer, "{client-key-data: '*'}")),
             "/nowhere/config: user u: 'client-key-data' is not base64");
   EXPECT_EQ(Trouble(Config("{server: 'https://a', insecure-skip-tls-verify: yes}", "{}")),

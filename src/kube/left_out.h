@@ -17,7 +17,7 @@ class LeftOut {
  public:
   static constexpr size_t kMost = 1'000;  // objects that are counted and logged
 
-  // `what` is the log line, such as "a pod is left as it was".
+  // `what` is the log line, such as "a pod's change is ignored".
   explicit LeftOut(std::string what);
 
   void Add(const std::string& key, const Error& error);

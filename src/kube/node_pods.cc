@@ -52,9 +52,9 @@ void Bound(Pod& pod, const NodePods::Pods& among) {
   if (all <= NodePods::kMostOfLarge) return;
   Trim(pod);
   pod.excess = fmt::format(
-      "the large pods of its node have more than {} MiB of containers, annotations, labels and "
-      "variables, and it more than {} KiB of them",
-      NodePods::kMostOfLarge >> 20, NodePods::kFew >> 10);
+      "its containers, annotations, labels and variables exceed {} KiB, and its node's large pods "
+      "together {} MiB",
+      NodePods::kFew >> 10, NodePods::kMostOfLarge >> 20);
 }
 
 // Whether an API server made the UID: a UUID. Kubelet's UIDs of static pods are hashes.
@@ -85,7 +85,7 @@ NodePods::NodePods(os::Loop& loop, Client& client, std::string node, PodFields w
       wanted_(std::move(wanted)),
       observer_(std::move(observer)),
       times_(times),
-      left_out_("a pod is left as it was"),
+      left_out_("a pod's change is ignored"),
       look_(loop, [this] { PollWaiters(); }),
       watch_(loop, client, "/api/v1/pods", QueryFor(node_), PodForm(wanted_),
              {.changed = [this](const json::Value& object) { Changed(object); },
@@ -194,19 +194,19 @@ PodPtr NodePods::Read(const json::Value& object, const Pods& among) {
   // A UUID belongs to a real pod. Kubelet may know it already, although the watch has not reported
   // it.
   if (pod && IsApiServersUid(pod->mirrored)) {
-    pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is no static pod",
+    pod = Fail(Reason::kInvalid, "pod {} claims to mirror {}, which is not a static pod",
                pod->FullName(), pod->mirrored);
   }
   if (pod) {
     const auto there = among.find(pod->KubeletUid());
     const bool taken = there != among.end() && there->second->uid != pod->uid;
     if (taken && pod->uid != there->first) {
-      pod = Fail(Reason::kInvalid, "pod {} says that it mirrors {}, which is {}", pod->FullName(),
+      pod = Fail(Reason::kInvalid, "pod {} claims to mirror {}, which is {}", pod->FullName(),
                  Brief(there->first), there->second->FullName());
     }
   }
   if (pod && among.size() >= kMostPods && !among.contains(pod->KubeletUid())) {
-    pod = Fail(Reason::kInvalid, "pod {} is one more than the {} of a node that are kept",
+    pod = Fail(Reason::kInvalid, "pod {} exceeds the {} pods that are kept of a node",
                pod->FullName(), kMostPods);
   }
   if (!pod) {

@@ -64,7 +64,7 @@ TEST_F(NodePodsTest, MorePodsThanANodeHasAreNotKeptAndTheLogIsNotFilled) {
   EXPECT_EQ(pods_->Find("u4050"), nullptr);
   ASSERT_FALSE(logged_.empty());
   EXPECT_LE(logged_.size(), 25U);
-  EXPECT_NE(logged_[0].find("pod d/p4000 is one more than the 4000 of a node that are kept"),
+  EXPECT_NE(logged_[0].find("pod d/p4000 exceeds the 4000 pods that are kept of a node"),
             std::string::npos)
       << logged_[0];
 }

@@ -132,7 +132,7 @@ TEST_F(NodePodsTest, NobodyTakesThePlaceOfAPodByClaimingItsUid) {
   ASSERT_NE(pods_->Find("u1"), nullptr);
   EXPECT_EQ(pods_->Find("u1")->name, "a");
   ASSERT_EQ(logged_.size(), 1U);
-  EXPECT_NE(logged_[0].find("pod d/evil says that it mirrors u1, which is d/a"), std::string::npos)
+  EXPECT_NE(logged_[0].find("pod d/evil claims to mirror u1, which is d/a"), std::string::npos)
       << logged_[0];
 }
 
@@ -161,7 +161,7 @@ TEST_F(NodePodsTest, NobodyStandsInForAPodThatHasNotComeYet) {
   EXPECT_EQ(told_.back(), "added c u3");
   EXPECT_EQ(pods_->Find(uid), nullptr);
   ASSERT_EQ(logged_.size(), 1U);
-  EXPECT_NE(logged_[0].find("pod d/evil says that it mirrors " + uid + ", which is no static pod"),
+  EXPECT_NE(logged_[0].find("pod d/evil claims to mirror " + uid + ", which is not a static pod"),
             std::string::npos)
       << logged_[0];
 }

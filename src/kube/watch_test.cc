@@ -257,12 +257,12 @@ TEST_F(WatchTest, AListIsReadInPages) {
 }
 
 TEST_F(WatchTest, EachPageHasItsTime) {
-  limits_.deadline = Duration(3'000);
+  limits_.deadline = Duration(6'000);
   lists_ = {PageOf("10", "more 1", {"a"}), ListOf("10", {"b"})};
   os::Loop::Handle held;
   handler_ = [&, at_once = handler_](const fake::Asked& asked, fake::Peer& peer) {
     if (asked.target.find("watch=1") != std::string::npos) return at_once(asked, peer);
-    held = loop_.After(Duration(1'600), [&] { peer.Send(lists_[listed_++]); });
+    held = loop_.After(Duration(3'500), [&] { peer.Send(lists_[listed_++]); });
   };
 
   Start();
@@ -276,8 +276,8 @@ TEST_F(WatchTest, APageThatIsFollowedByItselfIsNoApiServers) {
   Start();
 
   ASSERT_TRUE(RunUntilStreams(1));
-  EXPECT_EQ(told_, (std::vector<std::string>{"failed list /api/v1/pods: what answers is no API "
-                                             "server: a page is followed by itself",
+  EXPECT_EQ(told_, (std::vector<std::string>{"failed list /api/v1/pods: the answer is not an API "
+                                             "server's: a page continues with itself",
                                              "listed c"}));
 }
 

@@ -96,7 +96,7 @@ Result<WatchEvent> EventOf(json::Value line) {
     return Fail(Reason::kInvalid, "an event has no object");
   }
   const auto kind = EventKindOf(type);
-  if (!kind) return Fail(Reason::kInvalid, "an event is of the unknown type {}", Brief(type));
+  if (!kind) return Fail(Reason::kInvalid, "an event has the unknown type {}", Brief(type));
   WatchEvent found;
   found.kind = *kind;
   if (*kind != WatchEvent::Kind::kError) {

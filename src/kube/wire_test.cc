@@ -138,7 +138,7 @@ TEST(EventReaderTest, WhatIsNoEventIsInvalid) {
   EXPECT_EQ(WhyNot("[]"), "an event is not an object");
   EXPECT_EQ(WhyNot(R"({"type":"ADDED"})"), "an event has no object");
   EXPECT_EQ(WhyNot(R"({"type":"ADDED","object":{}})"), "an event's object has no version");
-  EXPECT_EQ(WhyNot(R"({"type":"MOVED","object":{}})"), "an event is of the unknown type MOVED");
+  EXPECT_EQ(WhyNot(R"({"type":"MOVED","object":{}})"), "an event has the unknown type MOVED");
   EXPECT_EQ(WhyNot("{"), "an event: JSON, offset 1: incomplete JSON");
   EXPECT_EQ(WhyNot("<html>"), "an event: JSON, offset 0: syntax error");
 }

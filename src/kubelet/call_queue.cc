@@ -14,7 +14,7 @@ Result<std::unique_ptr<CallQueue>> CallQueue::Make(grpc::ServerBuilder& builder)
   try {
     made->thread_ = std::thread([queue = made.get()] { queue->Run(); });
   } catch (const std::system_error& error) {
-    return Fail(Reason::kIo, "no thread for kubelet's calls: {}", error.what());
+    return Fail(Reason::kIo, "cannot start a thread for kubelet's calls: {}", error.what());
   }
   return made;
 }

@@ -5,11 +5,11 @@
 
 namespace tessera::kubelet {
 
-std::shared_ptr<grpc::Channel> FreshChannel(const std::string& socket_path) {
+std::shared_ptr<grpc::Channel> FreshChannel(const std::string& socket_path, int most_bytes) {
   StartGrpc();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxReceiveMessageSize(most_bytes);
   return grpc::CreateCustomChannel("unix:" + socket_path, grpc::InsecureChannelCredentials(),
                                    arguments);
 }

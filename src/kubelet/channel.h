@@ -10,8 +10,11 @@
 
 namespace tessera::kubelet {
 
-// A channel that accepts messages of any size. It shares no connection with other channels, so no
-// earlier failure delays it.
-std::shared_ptr<grpc::Channel> FreshChannel(const std::string& socket_path);
+inline constexpr int kAnySize = -1;
+
+// A channel that accepts messages of so many bytes. It shares no connection with other channels, so
+// no earlier failure delays it.
+std::shared_ptr<grpc::Channel> FreshChannel(const std::string& socket_path,
+                                            int most_bytes = kAnySize);
 
 }  // namespace tessera::kubelet

@@ -174,9 +174,10 @@ void Plugin::EnterRegistered() {
   }
   Enter(PluginState::kRegistered);
   timer_ = loop_.After(parameters_.stream_timeout, [this] {
-    Error missing{Reason::kStreamMissing,
-                  fmt::format("kubelet took the registration of {} and never asked for its list",
-                              parameters_.resource)};
+    Error missing{
+        Reason::kStreamMissing,
+        fmt::format("kubelet accepted the registration of {} but never asked for its device list",
+                    parameters_.resource)};
     if (failure_ != missing) log::Warn("no stream after registration", missing);
     failure_ = missing;
     observer_.Registered(parameters_.resource, Fail(std::move(missing)));
@@ -315,8 +316,9 @@ Leftovers RemoveStaleSockets(const Directories& directories, const std::string& 
     log::Info("removed stale sockets", {{"directory", directories.root}, {"count", found.removed}});
   }
   if (found.planted > 0) {
-    log::Warn("files under names of our sockets are left alone",
-              Error{Reason::kSocketPlanted, planted + " is no socket"}, {{"count", found.planted}});
+    log::Warn("files that have our sockets' names are not sockets; they stay",
+              Error{Reason::kSocketPlanted, planted + " is not a socket"},
+              {{"count", found.planted}});
   }
   return found;
 }

@@ -75,8 +75,14 @@ LedgerChange Ledger::Reconcile(std::vector<Holding> holdings,
     std::sort(holding.share_ids.begin(), holding.share_ids.end(), NaturalLess());
   }
   DropEnded(holdings);
+  const auto unnamed = [&] {
+    return std::ranges::count_if(holdings, [](const auto& each) { return each.pod.empty(); });
+  };
+  const auto unlisted = unnamed();
   std::sort(holdings.begin(), holdings.end(), Less);
   Compare(std::move(holdings_), holdings, change);
+  unlisted_ = unlisted > 0;
+  may_have_ended_ = unnamed() < unlisted;  // it kept its former name
   std::sort(holdings.begin(), holdings.end(), Less);
   holdings_ = std::move(holdings);
   in_use_ = DevicesIn(holdings_);
@@ -105,18 +111,17 @@ void Ledger::DropEnded(std::vector<Holding>& holdings) {
   std::set<std::string> listed;   // in the pod-resources API's answer
   std::set<std::string> present;  // in either view
   for (const Holding& holding : holdings) {
-    if (!holding.pod.empty()) listed.insert(holding.pod_uid);
+    if (!holding.pod.empty() && !holding.pod_uid.empty()) listed.insert(holding.pod_uid);
     present.insert(holding.pod_uid);
   }
-  for (const Holding& former : holdings_) {
-    if (!former.pod.empty() && !former.pod_uid.empty()) ended_uids_.insert(former.pod_uid);
-  }
+  ended_uids_.insert(named_uids_.begin(), named_uids_.end());
   std::erase_if(ended_uids_, [&](const std::string& uid) {
     return listed.contains(uid) || !present.contains(uid);
   });
   std::erase_if(holdings, [&](const Holding& holding) {
     return holding.pod.empty() && ended_uids_.contains(holding.pod_uid);
   });
+  named_uids_ = std::move(listed);
 }
 
 // Removes pending grants that are confirmed or too old, and finds holdings that no pending grant
@@ -169,10 +174,6 @@ std::vector<std::string> Ledger::HeldIds(const std::string& source) const {
   std::ranges::for_each(pending(), add);
   if (!reconciled(source)) std::ranges::for_each(presumed_, add);
   return ids;
-}
-
-bool Ledger::AnyUnnamed() const {
-  return std::ranges::any_of(holdings_, [](const auto& holding) { return holding.pod.empty(); });
 }
 
 }  // namespace tessera

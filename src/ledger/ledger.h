@@ -40,6 +40,9 @@ class Ledger {
   // A holding that has lost a name or UID is the same holding, and keeps it.
   LedgerChange Reconcile(std::vector<Holding> holdings, const std::set<std::string>& resources,
                          Steady now);
+  // kubelet has started again. Until it has its pods from the API server, it names none, so a pod
+  // has not ended that only its checkpoint names.
+  void KubeletRestarted() { named_uids_.clear(); }
 
   // Takes kubelet's checkpoint before the first reconciliation. The checkpoint may name ended
   // containers, but leaves out none that runs, so what it names counts as held until then.
@@ -70,9 +73,11 @@ class Ledger {
   // Ordered by namespace, pod, UID, container and resource.
   const std::vector<Holding>& holdings() const { return holdings_; }
   std::vector<PendingGrant> pending() const { return inbox_->pending(); }
-  // Whether only kubelet's checkpoint names a holder: a plain init container, or a pod that ended
-  // before pod-resources named it.
-  bool AnyUnnamed() const;
+  // Whether only kubelet's checkpoint has a holder: a plain init container, or a pod that may have
+  // ended.
+  bool AnyUnlisted() const { return unlisted_; }
+  // Whether a pod may have ended that kubelet named before it started.
+  bool AnyMayHaveEnded() const { return may_have_ended_; }
   bool reconciled(const std::string& resource) const { return reconciled_.contains(resource); }
 
  private:
@@ -83,9 +88,12 @@ class Ledger {
 
   const std::shared_ptr<GrantInbox> inbox_ = std::make_shared<GrantInbox>();
   Duration pending_limit_;
-  // Pods that pod-resources no longer names. kubelet's checkpoint keeps their entries until its
-  // next write.
+  // Pods that pod-resources named last; none since kubelet started. One that it no longer names has
+  // ended for good; kubelet's checkpoint keeps its entries until the next write.
+  std::set<std::string> named_uids_;
   std::set<std::string> ended_uids_;
+  bool unlisted_ = false;
+  bool may_have_ended_ = false;
   std::set<std::string> reconciled_;  // resources with a first reconciliation
   std::vector<Holding> holdings_;
   std::vector<Holding> presumed_;  // of resources that are not reconciled yet

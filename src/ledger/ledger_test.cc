@@ -231,10 +231,10 @@ TEST(Ledger, ANameLearntLaterIsTheSameHolding) {
 TEST(Ledger, AHolderOfTheCheckpointAloneIsUnnamed) {
   Ledger ledger(kLimit);
   ledger.Reconcile({Held("a", {"1"}, "u1"), Held("", {"2"}, "u2")}, kResources, kStart);
-  EXPECT_TRUE(ledger.AnyUnnamed());
+  EXPECT_TRUE(ledger.AnyUnlisted());
 
   ledger.Reconcile({Held("a", {"1"}, "u1")}, kResources, kStart);
-  EXPECT_FALSE(ledger.AnyUnnamed());
+  EXPECT_FALSE(ledger.AnyUnlisted());
 }
 
 TEST(Ledger, APodOfTheSameNameWithAnotherUidIsAnother) {
@@ -323,9 +323,31 @@ TEST(LedgerTest, APodThatIsNoLongerListedHasEndedThoughItsCheckpointEntryStays) 
   ledger.Reconcile({stale, init}, kResources, Steady());
   EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
 
-  // It stays ended as long as the entry exists.
+  // It stays ended as long as the entry exists, also for the next kubelet.
+  ledger.KubeletRestarted();
   ledger.Reconcile({stale, init}, kResources, Steady());
   EXPECT_EQ(ledger.holdings(), std::vector<Holding>{init});
+}
+
+TEST(LedgerTest, APodThatARestartedKubeletDoesNotNameYetHoldsWhatItHeld) {
+  Ledger ledger(Duration(600'000));
+  const Holding both{"default", "a", "uid-a", "main", "dummy.com/npu", {"0"}};
+  Holding unlisted = both;
+  unlisted.pod_namespace = unlisted.pod = "";
+  ledger.Reconcile({both}, kResources, Steady());
+
+  ledger.KubeletRestarted();
+  ledger.Reconcile({unlisted}, kResources, Steady());
+  EXPECT_EQ(ledger.holdings(), std::vector<Holding>{both});
+  EXPECT_TRUE(ledger.AnyUnlisted());
+  EXPECT_TRUE(ledger.AnyMayHaveEnded());
+
+  // Once this kubelet has named the pod, its silence is the pod's end.
+  ledger.Reconcile({both}, kResources, Steady());
+  EXPECT_FALSE(ledger.AnyUnlisted());
+  EXPECT_FALSE(ledger.AnyMayHaveEnded());
+  ledger.Reconcile({unlisted}, kResources, Steady());
+  EXPECT_EQ(ledger.holdings(), std::vector<Holding>());
 }
 
 }  // namespace

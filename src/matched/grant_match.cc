@@ -55,8 +55,8 @@ Status CheckOwner(const HeldGrant& held) {
   const std::string container = Said(held.answer, kContainerAnnotation);
   if (pod == held.pod_uid && container == held.container) return {};
   return Fail(Reason::kWrongMatch,
-              "{}: kubelet gave container {} of pod {} what was meant for {} of {}", held.resource,
-              held.container, held.pod_uid, Brief(container), Brief(pod));
+              "{}: kubelet gave container {} of pod {} the grant of container {} of pod {}",
+              held.resource, held.container, held.pod_uid, Brief(container), Brief(pod));
 }
 
 Status CheckMatch(const Grant& answer, const Offer& offer, const FractionRules& fractions,
@@ -69,8 +69,7 @@ Status CheckMatch(const Grant& answer, const Offer& offer, const FractionRules& 
       GoesByLimitsFile(answer, fractions, record) && IsOfSameDevices(said, parts);
   if (said != own && !sizes_may_differ) {
     return Fail(Reason::kWrongMatch,
-                "{}: container {} of pod {} was told that it has {}, and by now {} was chosen for "
-                "it",
+                "{}: container {} of pod {} was granted {}, but now {} is chosen for it",
                 record.resource, record.container, record.pod_uid, Brief(said), own);
   }
   const auto has = [&](auto Mount::* path, std::string_view value) {
@@ -78,17 +77,16 @@ Status CheckMatch(const Grant& answer, const Offer& offer, const FractionRules& 
   };
   if (!has(&Mount::host_path, record.directory)) {
     return Fail(Reason::kWrongMatch,
-                "{}: container {} of pod {} was told of another directory than {}", record.resource,
+                "{}: container {} of pod {} was granted another directory than {}", record.resource,
                 record.container, record.pod_uid, record.directory);
   }
   const bool library = std::ranges::any_of(
       answer.mounts, [](const Mount& mount) { return mount.container_path.ends_with(kLibrary); });
   if (!library || has(&Mount::container_path, kPreload) == record.controlled) return {};
-  return Fail(Reason::kWrongMatch,
-              "{}: container {} of pod {} was told that it is {} the limiting library, and by now "
-              "it is not",
-              record.resource, record.container, record.pod_uid,
-              record.controlled ? "without" : "held by");
+  return Fail(
+      Reason::kWrongMatch,
+      "{}: container {} of pod {} was granted {} the limiting library, which no longer applies",
+      record.resource, record.container, record.pod_uid, record.controlled ? "without" : "with");
 }
 
 }  // namespace tessera

@@ -25,10 +25,12 @@ std::string Owner(const Grant& answer) {
 
 TEST(CheckOwner, WhatWasMatchedIsTheContainersThatItWasMatchedTo) {
   EXPECT_EQ(Owner(MatchedTo("uid-1", "app")), "");
-  EXPECT_EQ(Owner(MatchedTo("uid-2", "app")),
-            "a.com/b: kubelet gave container app of pod uid-1 what was meant for app of uid-2");
-  EXPECT_EQ(Owner(MatchedTo("uid-1", "init")),
-            "a.com/b: kubelet gave container app of pod uid-1 what was meant for init of uid-1");
+  EXPECT_EQ(
+      Owner(MatchedTo("uid-2", "app")),
+      "a.com/b: kubelet gave container app of pod uid-1 the grant of container app of pod uid-2");
+  EXPECT_EQ(
+      Owner(MatchedTo("uid-1", "init")),
+      "a.com/b: kubelet gave container app of pod uid-1 the grant of container init of pod uid-1");
 }
 
 TEST(CheckOwner, WhatWasNeverMatchedIsAnybodys) {
@@ -66,8 +68,8 @@ TEST_F(CheckMatchTest, TheSameIsRight) {
 TEST_F(CheckMatchTest, OtherSizesAreWrong) {
   record_.parts[0].cores = 20;
   EXPECT_EQ(Trouble(),
-            "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
-            "GPU-1=300:20 was chosen for it");
+            "a.com/b: container app of pod uid-1 was granted GPU-1=300:30, but now GPU-1=300:20 is "
+            "chosen for it");
 }
 
 TEST_F(CheckMatchTest, OtherSizesOfTheSameGpusAreRightWhereTheLimitsFileSaysThem) {
@@ -83,24 +85,24 @@ TEST_F(CheckMatchTest, AnotherGpuIsWrongWhateverTheLimitsFileSays) {
   fractions_.own_library = true;
   record_.parts[0].device = "GPU-2";
   EXPECT_EQ(Trouble(),
-            "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
-            "GPU-2=300:30 was chosen for it");
+            "a.com/b: container app of pod uid-1 was granted GPU-1=300:30, but now GPU-2=300:30 is "
+            "chosen for it");
   record_.parts = {{"GPU-1", 300, 30}, {"GPU-2", 300, 30}};
   EXPECT_EQ(Trouble(),
-            "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
-            "GPU-1=300:30,GPU-2=300:30 was chosen for it");
+            "a.com/b: container app of pod uid-1 was granted GPU-1=300:30, but now "
+            "GPU-1=300:30,GPU-2=300:30 is chosen for it");
   answer_.annotations[kPartsAnnotation] = "asked";
   EXPECT_EQ(Trouble(),
-            "a.com/b: container app of pod uid-1 was told that it has asked, and by now "
-            "GPU-1=300:30,GPU-2=300:30 was chosen for it");
+            "a.com/b: container app of pod uid-1 was granted asked, but now "
+            "GPU-1=300:30,GPU-2=300:30 is chosen for it");
 }
 
 TEST_F(CheckMatchTest, OtherSizesAreWrongWhereTheAnswerHasNothingThatGoesByTheLimitsFile) {
   fractions_.own_library = true;
   record_.parts[0].cores = 20;
   const std::string wrong =
-      "a.com/b: container app of pod uid-1 was told that it has GPU-1=300:30, and by now "
-      "GPU-1=300:20 was chosen for it";
+      "a.com/b: container app of pod uid-1 was granted GPU-1=300:30, but now GPU-1=300:20 is "
+      "chosen for it";
   EXPECT_EQ(Trouble(), "");
   const std::vector<Mount> mounts = answer_.mounts;
   for (size_t without : {1, 2, 3}) {
@@ -119,21 +121,21 @@ TEST_F(CheckMatchTest, OtherSizesAreWrongWhereTheAnswerHasNothingThatGoesByTheLi
 TEST_F(CheckMatchTest, AnotherDirectoryIsWrong) {
   record_.directory = "/other/containers/uid-1_app";
   EXPECT_EQ(Trouble(),
-            "a.com/b: container app of pod uid-1 was told of another directory than "
+            "a.com/b: container app of pod uid-1 was granted another directory than "
             "/other/containers/uid-1_app");
 }
 
 TEST_F(CheckMatchTest, WhoIsHeldByTheLibraryOrNotStaysSo) {
   record_.controlled = false;
   EXPECT_EQ(Trouble(),
-            "a.com/b: container app of pod uid-1 was told that it is held by the limiting library, "
-            "and by now it is not");
+            "a.com/b: container app of pod uid-1 was granted with the limiting library, which "
+            "no longer applies");
   answer_.mounts.pop_back();
   EXPECT_EQ(Trouble(), "");
   record_.controlled = true;
   EXPECT_EQ(Trouble(),
-            "a.com/b: container app of pod uid-1 was told that it is without the limiting library, "
-            "and by now it is not");
+            "a.com/b: container app of pod uid-1 was granted without the limiting library, which "
+            "no longer applies");
 }
 
 TEST_F(CheckMatchTest, WhereTheLibraryIsNotEnforcedNobodyIsHeld) {

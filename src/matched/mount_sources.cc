@@ -47,8 +47,8 @@ Status CheckMountSources(const os::Root& root, const Grant& answer) {
     if (source && source->type == wanted.type) continue;
     // All containers shared that directory, and an empty one serves as well.
     if (!source && former) continue;
-    return Fail(Reason::kBadMount, "{} is to be mounted at {}, and is {} {}", mount.host_path,
-                mount.container_path, source ? "not a" : "not there: no", wanted.name);
+    return Fail(Reason::kBadMount, "{} must be mounted at {}, but {} {}", mount.host_path,
+                mount.container_path, source ? "is not a" : "there is no", wanted.name);
   }
   return {};
 }

@@ -30,9 +30,9 @@ TEST_F(MountSourcesTest, TheLibrarysFilesAreFiles) {
         "/usr/bin/vgpuvalidator", "/run/tessera/vgpu/limits", "/run/tessera/vgpu/no-limits"}) {
     EXPECT_EQ(Trouble("/f", place), "");
     EXPECT_EQ(Trouble("/a", place),
-              std::string("/a is to be mounted at ") + place + ", and is not a file");
+              std::string("/a must be mounted at ") + place + ", but is not a file");
     EXPECT_EQ(Trouble("/gone", place),
-              std::string("/gone is to be mounted at ") + place + ", and is not there: no file");
+              std::string("/gone must be mounted at ") + place + ", but there is no file");
   }
 }
 
@@ -40,7 +40,7 @@ TEST_F(MountSourcesTest, WhatContainersWriteInAreDirectories) {
   for (const char* place : {"/usr/local/vgpu", "/tmp/vgpulock", "/run/tessera/vgpu"}) {
     EXPECT_EQ(Trouble("/a", place), "");
     EXPECT_EQ(Trouble("/f", place),
-              std::string("/f is to be mounted at ") + place + ", and is not a directory");
+              std::string("/f must be mounted at ") + place + ", but is not a directory");
   }
 }
 
@@ -48,13 +48,13 @@ TEST_F(MountSourcesTest, WhatContainersWriteInAreDirectories) {
 TEST_F(MountSourcesTest, ALockThatIsGoneIsAnEmptyDirectoryThen) {
   EXPECT_EQ(Trouble("/gone", "/tmp/vgpulock"), "");
   EXPECT_EQ(Trouble("/gone", "/usr/local/vgpu"),
-            "/gone is to be mounted at /usr/local/vgpu, and is not there: no directory");
+            "/gone must be mounted at /usr/local/vgpu, but there is no directory");
 }
 
 TEST_F(MountSourcesTest, WhatNamesADeviceToTheRuntimeIsADevice) {
   ASSERT_TRUE(os::MakeDirectories(directory_ + "/dev/null", 0755));
   EXPECT_EQ(Trouble("/dev/null", "/var/run/x"),
-            "/dev/null is to be mounted at /var/run/x, and is not a device");
+            "/dev/null must be mounted at /var/run/x, but is not a device");
 }
 
 }  // namespace

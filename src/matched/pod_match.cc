@@ -52,15 +52,15 @@ Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
   }
   if (candidates.empty()) {
     return Fail(Reason::kNotMatched,
-                "{}: without CDI it is to be known at once which container this is for, and none "
-                "that the API server has told of waits for {} GPUs",
+                "{}: without CDI the agent must know the container at Allocate, but the API server "
+                "reports none that waits for {} GPUs",
                 offer.resource, ids.size());
   }
   if (candidates.size() > 1) {
-    return Fail(Reason::kNotMatched,
-                "{}: without CDI it is to be known at once which container this is for, and it may "
-                "be {} or {}",
-                offer.resource, Name(candidates[0]), Name(candidates[1]));
+    return Fail(
+        Reason::kNotMatched,
+        "{}: without CDI the agent must know the container at Allocate, but it may be {} or {}",
+        offer.resource, Name(candidates[0]), Name(candidates[1]));
   }
   const auto& [pod, container] = candidates.front();
   const auto capacities = CapacitiesOf(offer, fractions);
@@ -73,7 +73,7 @@ Result<FractionMatch> MatchPod(std::span<const PodPtr> pods,
   if (!placement) {
     // The message may reach another pod, which the watch has not reported yet, so it names none.
     return Fail(placement.error().reason,
-                "{}: without CDI this is taken to be for the only pod that waits for {} GPUs: {}",
+                "{}: without CDI the agent assumes the only pod that waits for {} GPUs: {}",
                 offer.resource, ids.size(), placement.error().message);
   }
   const auto own = std::ranges::find(*placement, container, &PlacedContainer::name);

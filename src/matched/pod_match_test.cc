@@ -55,26 +55,25 @@ TEST_F(PodMatchTest, ThoseOfAPodComeOneAfterTheOtherAsItsSpecificationHasThem) {
   EXPECT_EQ(Matched({Share(0, 2)}), "uid-1 app " + Part(1, "300:30"));
   answered_.insert({"uid-1", "app"});
   EXPECT_EQ(Matched({Share(0, 3)}),
-            "not-matched: nvidia.com/gpu: without CDI it is to be known at once which container "
-            "this is for, and none that the API server has told of waits for 1 GPUs");
+            "not-matched: nvidia.com/gpu: without CDI the agent must know the container at "
+            "Allocate, but the API server reports none that waits for 1 GPUs");
 }
 
 TEST_F(PodMatchTest, OfSeveralThatMayBeMeantItIsNobody) {
   Know("uid-1", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   Know("uid-2", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
-  EXPECT_EQ(Matched({Share(0, 0)}),
-            "not-matched: nvidia.com/gpu: without CDI it is to be known at once which container "
-            "this is for, and it may be container app of pod team/pod-uid-1 or container app of "
-            "pod team/pod-uid-2");
+  EXPECT_EQ(
+      Matched({Share(0, 0)}),
+      "not-matched: nvidia.com/gpu: without CDI the agent must know the container at Allocate, but "
+      "it may be container app of pod team/pod-uid-1 or container app of pod team/pod-uid-2");
 }
 
 TEST_F(PodMatchTest, OneThatIsToGetNothingMayBeMeantAsWell) {
   Know("uid-1", {Asking("app", 300, 30)}, "");
-  EXPECT_EQ(
-      Matched({Share(0, 0)}),
-      "not-placed: nvidia.com/gpu: without CDI this is taken to be for the only pod that waits "
-      "for 1 GPUs: pod team/pod-uid-1: no scheduler has chosen GPUs for it: it has no "
-      "annotation hami.io/vgpu-devices-allocated");
+  EXPECT_EQ(Matched({Share(0, 0)}),
+            "not-placed: nvidia.com/gpu: without CDI the agent assumes the only pod that waits for "
+            "1 GPUs: pod team/pod-uid-1: no scheduler has chosen GPUs for it: it has no annotation "
+            "hami.io/vgpu-devices-allocated");
   Know("uid-2", {Asking("app", 300, 30)}, Chosen(0, 300, 30) + ";");
   EXPECT_EQ(Matched({Share(0, 0)}).substr(0, 12), "not-matched:");
 }

@@ -121,7 +121,7 @@ pid_t ParentOf(pid_t pid) {
 
 void SetLabel(const std::string& path) {
   if (lsetxattr(path.c_str(), "security.selinux", kLabel.data(), kLabel.size(), 0) == 0) return;
-  log::Warn("the pipes of MPS have no label, so that containers may not use them",
+  log::Warn("cannot label the pipes of MPS, so SELinux may deny them to containers",
             SystemError("cannot label " + path, errno));
 }
 
@@ -164,7 +164,8 @@ void LocalControl::WriteStatus(const nvidia::MpsStatus& status) {
   const std::string path = directory_ + "/" + nvidia::kMpsStatusFile;
   Status said = os::MakeDirectories(directory_, kMode);
   if (said) said = os::ReplaceFile(path, nvidia::MpsStatusText(status), 0644);
-  if (!said) log::Warn("the agent cannot be told of MPS", said.error(), {{"path", path}});
+  if (!said)
+    log::Warn("cannot write the status of MPS for the agent", said.error(), {{"path", path}});
 }
 
 std::vector<pid_t> LocalControl::Processes(bool (*is)(pid_t, const std::string&)) const {

@@ -22,7 +22,7 @@ constexpr Duration kFirstPause{500};  // before a restart
 constexpr Duration kLongestPause{60'000};
 constexpr int kQuestionsALook = 12;  // commands between readings of missing GPUs
 constexpr char kLater[] =
-    "MPS was started without it: it is taken in once no process uses MPS of the resource";
+    "MPS was started without it; it is added once no process uses MPS of the resource";
 constexpr char kQuestion[] = "get_default_active_thread_percentage";
 
 }  // namespace
@@ -52,18 +52,17 @@ Duration Supervisor::StartSupervision() {
   for (const Sizes::Gpu& gpu : sizes->gpus) {
     if (gpu.memory > 0) continue;
     // NVIDIA's plugin does so too.
-    log::Warn(
-        "clients of MPS may take all memory of a GPU: the driver does not tell how much it has",
-        {{"resource", resource_},
-         {"gpu", gpu.uuid},
-         {"advice", "say by 'nvidia: {mps: {memory: ...}}' what a client may take"}});
+    log::Warn("clients of MPS may take all memory of a GPU: the driver does not report its size",
+              {{"resource", resource_},
+               {"gpu", gpu.uuid},
+               {"advice", "set a client's limit by 'nvidia: {mps: {memory: ...}}'"}});
   }
   TellOfUnread(*sizes);
   if (!std::exchange(begun_, true)) {
     if (Adopt(*sizes)) return kGlance;
     // The former daemon's clients lose it now. The agent must see kDown before a new daemon is
     // ready.
-    if (control_.ReadStatus()) return DaemonDown("it is not as the former one left it");
+    if (control_.ReadStatus()) return DaemonDown("it does not match the saved status");
   }
   control_.Kill();  // the daemon of an earlier process
   if (const Status launched = Launch(*sizes); !launched) {
@@ -77,9 +76,8 @@ void Supervisor::TellOfUnread(const Sizes& sizes) {
   if (std::exchange(unread_, sizes.unread) == sizes.unread) return;
   for (const auto& [index, why] : sizes.unread) {
     log::Warn("a GPU is left out of MPS for now",
-              Error{Reason::kMpsUnfit,
-                    why + ": look at it with 'nvidia-smi'; it is taken in when it answers and no "
-                          "process uses MPS of the resource"},
+              Error{Reason::kMpsUnfit, why + ": look at it with 'nvidia-smi'; it is added when it "
+                                             "answers and no process uses MPS of the resource"},
               {{"resource", resource_}});
   }
 }
@@ -97,14 +95,14 @@ bool Supervisor::Adopt(const Sizes& sizes) {
   const std::optional<nvidia::MpsStatus> last = FormerStatus();
   if (!last) return false;
   if (!Agree(last->threads, last->served, sizes)) {
-    log::Warn("MPS is started anew, as it runs with other sizes", {{"resource", resource_}});
+    log::Warn("MPS is restarted, because it runs with other sizes", {{"resource", resource_}});
     return false;
   }
   RestoreSockets();
   Status answer = Ask();
   for (int i = 1; i < times_.failures && !answer; ++i) answer = Ask();
   if (!answer && CheckSockets()) {
-    log::Warn("MPS is started anew", answer.error(), {{"resource", resource_}});
+    log::Warn("MPS is restarted", answer.error(), {{"resource", resource_}});
     return false;
   }
   Serve(sizes, last->pid);
@@ -119,7 +117,7 @@ bool Supervisor::Adopt(const Sizes& sizes) {
   } else {
     DaemonSilent(answer.error());
   }
-  log::Info("MPS runs already and is kept", {{"resource", resource_}, {"pid", last->pid}});
+  log::Info("MPS already runs and is kept", {{"resource", resource_}, {"pid", last->pid}});
   return true;
 }
 
@@ -141,7 +139,7 @@ Status Supervisor::Launch(Sizes& sizes) {
   for (const std::string& command : Commands(sizes)) TRY_IN(control_.Ask(command), command);
   TRY(Ask());
   if (const Status kept = control_.KeepSockets(); !kept) {
-    log::Warn("the sockets of MPS cannot be put back if somebody removes them", kept.error(),
+    log::Warn("the sockets of MPS cannot be restored if another program removes them", kept.error(),
               {{"resource", resource_}});
   }
   Serve(sizes, daemon);
@@ -170,7 +168,7 @@ Status Supervisor::Ask() {
   const std::string answer = TRY(control_.Ask(kQuestion));
   const std::string_view number = Trim(answer);
   if (!number.empty() && number.front() >= '0' && number.front() <= '9') return {};
-  return Fail(Reason::kUnavailable, "asked for its threads it says {}", Brief(number));
+  return Fail(Reason::kUnavailable, "its answer about threads is {}", Brief(number));
 }
 
 Duration Supervisor::Watch() {
@@ -178,7 +176,10 @@ Duration Supervisor::Watch() {
   RestoreSockets();
   const Steady now = clock_.Now();
   if (now < ask_) return std::min(kGlance, std::chrono::ceil<Duration>(ask_ - now));
-  if (const Status answer = Ask(); !answer) return DaemonSilent(answer.error());
+  Status answer = Ask();
+  // A container can remove the sockets while the question is on its way.
+  if (!answer && RestoreSockets()) answer = Ask();
+  if (!answer) return DaemonSilent(answer.error());
   if (status_.state == MpsState::kSilent) log::Info("MPS answers again", {{"resource", resource_}});
   if (now - since_ >= kSteady) backoff_.Succeeded();
   DaemonAnswered();
@@ -207,7 +208,7 @@ bool Supervisor::TakesIn() {
   for (const std::string& gpu : late_) {
     status_.refused[gpu] = kLater;
     if (told.contains(gpu)) continue;
-    log::Warn("a GPU waits until MPS has no client", Error{Reason::kMpsUnfit, kLater},
+    log::Warn("a GPU is added once MPS has no client", Error{Reason::kMpsUnfit, kLater},
               {{"resource", resource_}, {"device", gpu}});
   }
   if (late_ != told) PublishStatus();
@@ -229,10 +230,10 @@ bool Supervisor::HasClients() {
 }
 
 Duration Supervisor::StartAnew() {
-  log::Info("MPS is started anew to take GPUs in, as it has no client",
+  log::Info("MPS is restarted to add GPUs, because it has no client",
             {{"resource", resource_}, {"gpus", late_.size()}});
   status_.state = MpsState::kDown;
-  status_.detail = "it is started anew to take GPUs in";
+  status_.detail = "it is restarted to add GPUs";
   PublishStatus();  // before anything else, as ending takes its time
   Quit();
   status_.pid = 0;
@@ -259,20 +260,22 @@ void Supervisor::DaemonAnswered() {
 }
 
 // A container can remove or replace sockets in the directory. The daemon and its clients must go
-// on.
-void Supervisor::RestoreSockets() {
+// on. True if they were restored.
+bool Supervisor::RestoreSockets() {
   const Result<bool> mended = control_.RestoreSockets();
-  if (!mended || !*mended) return;
-  log::Warn("sockets of MPS were removed or replaced, and are put back", {{"resource", resource_}});
+  if (!mended || !*mended) return false;
+  log::Warn("sockets of MPS were removed or replaced; they are restored",
+            {{"resource", resource_}});
+  return true;
 }
 
 // Fails if the daemon's sockets are the cause of its silence, not the daemon itself.
 Status Supervisor::CheckSockets() {
   if (TRY(control_.RestoreSockets())) {
-    return Fail(Reason::kUnavailable, "its sockets were removed or replaced, and are put back");
+    return Fail(Reason::kUnavailable, "its sockets were removed or replaced; they are restored");
   }
   if (control_.Accepts()) return {};
-  return Fail(Reason::kUnavailable, "it takes no connection");
+  return Fail(Reason::kUnavailable, "it accepts no connection");
 }
 
 // A daemon counts as hung only if it accepts a connection and does not answer. Otherwise its
@@ -280,15 +283,14 @@ Status Supervisor::CheckSockets() {
 Duration Supervisor::DaemonSilent(const Error& error) {
   const Status reached = CheckSockets();
   if (reached && ++unanswered_ >= times_.failures) {
-    return DaemonDown(
-        fmt::format("it does not answer, asked {} times: {}", unanswered_, error.message));
+    return DaemonDown(fmt::format("it did not answer {} times: {}", unanswered_, error.message));
   }
   status_.state = MpsState::kSilent;
   status_.detail =
       reached ? "the MPS control daemon does not answer: " + error.message
               : fmt::format(
-                    "the MPS control daemon cannot be reached: {}; its clients go on, and no "
-                    "other can begin: when they have ended, 'kill {}' has it started anew",
+                    "the MPS control daemon cannot be reached: {}. Its clients continue, but no "
+                    "other can start; when they have ended, 'kill {}' makes it restart",
                     reached.error().message, status_.pid);
   if (std::exchange(told_, status_.detail) != status_.detail) {
     log::Warn("MPS does not answer", Error{Reason::kMpsDown, status_.detail},
@@ -329,7 +331,7 @@ void Supervisor::PublishStatus() {
 
 void Supervisor::End() {
   status_.state = MpsState::kDown;
-  status_.detail = "it is being ended";
+  status_.detail = "it is stopping";
   PublishStatus();  // before anything else, as ending takes its time
   if (const auto last = begun_ ? std::nullopt : FormerStatus()) {
     status_.pid = last->pid;
@@ -342,7 +344,7 @@ void Supervisor::End() {
   }
   for (const std::string& gpu : exclusive_) {
     if (const Status set = control_.SetExclusive(gpu, false); !set) {
-      log::Warn("a GPU keeps its compute mode", set.error(), {{"gpu", gpu}});
+      log::Warn("cannot restore a GPU's compute mode", set.error(), {{"gpu", gpu}});
     }
   }
   exclusive_.clear();

@@ -52,7 +52,7 @@ class Supervisor {
   bool HasClients();
   Duration StartAnew();
   void Quit();
-  void RestoreSockets();
+  bool RestoreSockets();
   Status CheckSockets();
   Duration DaemonSilent(const Error& error);
   Duration DaemonDown(const std::string& why);

@@ -41,6 +41,7 @@ class FakeControl : public MpsControl {
   }
   Result<std::string> Ask(const std::string& command) override {
     done.push_back(command);
+    torn = torn || std::exchange(torn_by_question, false);
     if (silent || torn || shut || running == 0) return Fail(kNoAnswer);
     if (command == "quit") running = 0;
     if (command == "get_server_list") return std::string("55\n");
@@ -77,10 +78,11 @@ class FakeControl : public MpsControl {
   std::string stubborn;
   bool start_fails = false;
   bool silent = false;
-  bool torn = false;        // a container has removed its sockets
-  bool stays_torn = false;  // and removes them again and again
-  bool lost = false;        // and they cannot be put back
-  bool shut = false;        // it takes no connection
+  bool torn = false;              // a container has removed its sockets
+  bool torn_by_question = false;  // or removes them during the next one
+  bool stays_torn = false;        // and removes them again and again
+  bool lost = false;              // and they cannot be put back
+  bool shut = false;              // it takes no connection
   pid_t running = 0;
   pid_t last_pid = 100;
   Texts done;
@@ -144,9 +146,9 @@ TEST_F(SupervisorTest, AGpuWhoseMemoryIsNotKnownIsSharedWithoutALimitAndNamed) {
 
   const Texts lines = Lines("clients of MPS may take all memory of a GPU");
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_NE(lines[0].find("gpu=GPU-b advice=\"say by 'nvidia: {mps: {memory: ...}}' what a client "
-                          "may take\""),
-            std::string::npos)
+  EXPECT_NE(
+      lines[0].find("gpu=GPU-b advice=\"set a client's limit by 'nvidia: {mps: {memory: ...}}'\""),
+      std::string::npos)
       << lines[0];
   EXPECT_EQ(control_.said[0].served, (std::map<std::string, int>{{"GPU-a", 2048}, {"GPU-b", 0}}));
 }
@@ -182,8 +184,8 @@ TEST_F(SupervisorTest, OneThatHangsIsKilledAfterThreeQuestionsAndStartedAgain) {
 
   const std::string silent = "silent: the MPS control daemon does not answer: " + kNoAnswer.message;
   EXPECT_EQ(control_.States(), (Texts{silent, silent,
-                                      "down: it does not answer, asked 3 times: " +
-                                          kNoAnswer.message + "; it is started again",
+                                      "down: it did not answer 3 times: " + kNoAnswer.message +
+                                          "; it is started again",
                                       "ready: "}));
   EXPECT_EQ(control_.running, 102);
 }
@@ -198,7 +200,20 @@ TEST_F(SupervisorTest, SocketsThatSomebodyRemovesArePutBackAndTheDaemonIsNotAske
 
   EXPECT_EQ(control_.TakeDone(), (Texts{"mend", "get_default_active_thread_percentage"}));
   EXPECT_EQ(control_.States(), Texts{"ready: "});
-  EXPECT_EQ(Lines("sockets of MPS were removed or replaced, and are put back").size(), 1U);
+  EXPECT_EQ(Lines("sockets of MPS were removed or replaced; they are restored").size(), 1U);
+}
+
+TEST_F(SupervisorTest, ADaemonWhoseSocketsGoWhileItIsAskedIsAskedAgain) {
+  Run(Duration(0));
+  control_.TakeDone();
+  control_.said.clear();
+  control_.torn_by_question = true;
+
+  Run(Duration(6'000));
+
+  EXPECT_EQ(control_.TakeDone(), (Texts{"get_default_active_thread_percentage", "mend",
+                                        "get_default_active_thread_percentage"}));
+  EXPECT_EQ(control_.States(), Texts{"ready: "});
 }
 
 TEST_F(SupervisorTest, ADaemonWhoseSocketsAreRemovedAgainAndAgainIsNotKilled) {
@@ -211,8 +226,8 @@ TEST_F(SupervisorTest, ADaemonWhoseSocketsAreRemovedAgainAndAgainIsNotKilled) {
   EXPECT_EQ(control_.running, 101);
   EXPECT_EQ(control_.States().back(),
             "silent: the MPS control daemon cannot be reached: its sockets were removed or "
-            "replaced, and are put back; its clients go on, and no other can begin: when they have "
-            "ended, 'kill 101' has it started anew");
+            "replaced; they are restored. Its clients continue, but no other can start; when they "
+            "have ended, 'kill 101' makes it restart");
 }
 
 TEST_F(SupervisorTest, ADaemonThatTakesNoConnectionIsNotKilledAndIsToldOfOnce) {
@@ -221,7 +236,7 @@ TEST_F(SupervisorTest, ADaemonThatTakesNoConnectionIsNotKilledAndIsToldOfOnce) {
   Run(Duration(120'000));
 
   EXPECT_EQ(control_.running, 101);
-  EXPECT_EQ(Lines("cannot be reached: it takes no connection").size(), 1U);
+  EXPECT_EQ(Lines("cannot be reached: it accepts no connection").size(), 1U);
   control_.shut = false;
   Run(Duration(6'000));
   EXPECT_EQ(control_.States().back(), "ready: ");
@@ -308,8 +323,7 @@ TEST_F(SupervisorTest, AGpuThatAnswersLaterIsTakenInWhileThereIsNoClient) {
   Run(Duration(2'000));
 
   EXPECT_EQ(control_.running, 102);
-  EXPECT_EQ(control_.States(),
-            (Texts{"ready: ", "down: it is started anew to take GPUs in", "ready: "}));
+  EXPECT_EQ(control_.States(), (Texts{"ready: ", "down: it is restarted to add GPUs", "ready: "}));
   EXPECT_EQ(control_.said.back().served,
             (std::map<std::string, int>{{"GPU-a", 2048}, {"GPU-b", 4096}}));
   EXPECT_EQ(control_.said.back().refused, (std::map<std::string, std::string>()));
@@ -326,12 +340,12 @@ TEST_F(SupervisorTest, AGpuThatAnswersLaterWaitsForTheLastClientAndIsToldOfOnce)
   Run(Duration(200'000));
 
   EXPECT_EQ(control_.running, 101);
-  EXPECT_EQ(Lines("a GPU waits until MPS has no client").size(), 1U);
-  EXPECT_EQ(control_.said.back().refused,
-            (std::map<std::string, std::string>{
-                {"GPU-b",
-                 "MPS was started without it: it is taken in once no process uses MPS of the "
-                 "resource"}}));
+  EXPECT_EQ(Lines("a GPU is added once MPS has no client").size(), 1U);
+  EXPECT_EQ(
+      control_.said.back().refused,
+      (std::map<std::string, std::string>{
+          {"GPU-b",
+           "MPS was started without it; it is added once no process uses MPS of the resource"}}));
   control_.clients.clear();
   Run(Duration(62'000));
   EXPECT_EQ(control_.running, 102);
@@ -362,11 +376,11 @@ TEST_F(SupervisorTest, AGpuThatCameMeanwhileWaitsAndEndsNoClient) {
 
   EXPECT_EQ(control_.running, 77);
   EXPECT_EQ(control_.said.back().served, (std::map<std::string, int>{{"GPU-a", 2048}}));
-  EXPECT_EQ(control_.said.back().refused,
-            (std::map<std::string, std::string>{
-                {"GPU-b",
-                 "MPS was started without it: it is taken in once no process uses MPS of the "
-                 "resource"}}));
+  EXPECT_EQ(
+      control_.said.back().refused,
+      (std::map<std::string, std::string>{
+          {"GPU-b",
+           "MPS was started without it; it is added once no process uses MPS of the resource"}}));
 }
 
 TEST_F(SupervisorTest, OneThatRunsWithOtherSizesIsStartedAnew) {
@@ -376,7 +390,7 @@ TEST_F(SupervisorTest, OneThatRunsWithOtherSizesIsStartedAnew) {
   Run(Duration(0));
   ASSERT_EQ(control_.said.size(), 1U);
   EXPECT_EQ(control_.said[0].state, MpsState::kDown);
-  EXPECT_EQ(control_.said[0].detail, "it is not as the former one left it; it is started again");
+  EXPECT_EQ(control_.said[0].detail, "it does not match the saved status; it is started again");
 
   Run(Duration(500));
   EXPECT_EQ(control_.running, 101);
@@ -402,7 +416,7 @@ TEST_F(SupervisorTest, AtTheEndTheDaemonQuitsAndGpusAreForAllAgain) {
   supervisor_.End();
 
   ASSERT_EQ(control_.said.size(), 1U);
-  EXPECT_EQ(control_.said[0].detail, "it is being ended");
+  EXPECT_EQ(control_.said[0].detail, "it is stopping");
   EXPECT_EQ(control_.TakeDone(),
             (Texts{"quit", "kill", "default GPU-a", "default GPU-b", "clean up"}));
 }

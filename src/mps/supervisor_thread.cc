@@ -83,7 +83,7 @@ SupervisorThread::SupervisorThread(Order order, std::function<void()> changed)
         changed();
       });
   if (started) return;
-  log::LogError("MPS is not kept", started.error(), {{"resource", order_.resource}});
+  log::LogError("cannot supervise MPS", started.error(), {{"resource", order_.resource}});
   const MutexLock lock(state_->mutex);
   state_->stopped = true;
 }
@@ -151,7 +151,7 @@ void SupervisorThread::Run(const std::shared_ptr<State>& state, const Order& ord
   }
   const auto [daemon, next] = state->Wanted();
   if (next && !IsSame(order, *next, gpus)) {
-    log::Info("MPS is started anew, as the new configuration changes it",
+    log::Info("MPS is restarted, because the new configuration changes it",
               {{"resource", order.resource}});
     supervisor.End();
     std::this_thread::sleep_for(kSeen);

@@ -108,7 +108,8 @@ void Supervisors::MarkReady() {
   for (const std::string& file : files) {
     if (!ready_files_.insert(file).second) continue;
     if (const Status made = os::ReplaceFile(file, "", 0644); !made) {
-      log::Warn("MPS is ready, but cannot leave a mark", made.error(), {{"path", file}});
+      log::Warn("MPS is ready, but the file that says so cannot be written", made.error(),
+                {{"path", file}});
     }
   }
 }
@@ -122,7 +123,7 @@ void Supervisors::Stop(SupervisorThread::Daemon daemon) {
   for (const auto& thread : leaving_) {
     const Steady now = SystemClock().Now();
     if (thread->AwaitStopped(std::chrono::ceil<Duration>(std::max(until, now) - now))) continue;
-    log::Warn("MPS is left as it is: it takes too long to end",
+    log::Warn("MPS is left running: it takes too long to stop",
               {{"resource", thread->order().resource}});
   }
   for (const std::string& file : ready_files_) (void)os::RemoveFile(file);

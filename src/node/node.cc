@@ -66,7 +66,7 @@ void Node::Replace(InventoryPtr inventory) {
   const InventoryPtr former = std::exchange(inventory_, std::move(inventory));
   const DeviceList& before = former->devices;
   std::vector<Health> health(inventory_->devices.size());
-  std::vector<size_t> came;
+  std::vector<size_t> came, gone;
   size_t old = 0;
   for (size_t i = 0; i < health.size(); ++i) {
     const DeviceKey& key = inventory_->devices[i].key;
@@ -74,7 +74,8 @@ void Node::Replace(InventoryPtr inventory) {
       Depart(before[old], health_[old].verdict);
     }
     if (old < before.size() && before[old].key == key) {
-      if (inventory_->devices[i].present && !before[old].present) came.push_back(i);
+      const bool is_here = inventory_->devices[i].present;
+      if (is_here != before[old].present) (is_here ? came : gone).push_back(i);
       health[i] = std::move(health_[old++]);
       continue;
     }
@@ -89,6 +90,7 @@ void Node::Replace(InventoryPtr inventory) {
   expected_ = 0;
   IndexRelations();
   for (const size_t i : came) TakeOver(i);
+  Rename(gone, came);
   ++facts_generation_;
 }
 
@@ -145,7 +147,7 @@ std::vector<Changes> Node::AdoptFalls(const Verdicts& verdicts) {
 
 std::vector<Changes> Node::UpdateDevices(const std::string& source, std::vector<Device> devices) {
   Merged merged = Merge(inventory_, source, std::move(devices),
-                        [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
+                        [this](const DeviceKey& key) { return MayBeInUse(key); });
   bool changed = merged.inventory != inventory_;
   if (changed) Replace(merged.inventory);
   std::vector<Transition> steps;
@@ -178,7 +180,7 @@ std::vector<Changes> Node::UpdateDevices(const std::string& source, std::vector<
 
 bool Node::AnyMayLeave(const std::string& source) const {
   return std::ranges::any_of(inventory_->devices, [&](const Device& device) {
-    return device.key.source == source && !device.present && !ledger_.MayBeInUse(device.key);
+    return device.key.source == source && !device.present && !MayBeInUse(device.key);
   });
 }
 
@@ -252,7 +254,7 @@ std::vector<Changes> Node::Tick() {
     stale[key.source].push_back(
         {key,
          {EvidenceKind::kFatal, EvidenceSource::kCheck, Reason::kCheckStale,
-          "nothing was heard of it for " + MeasuredText(now - health_[i].heard)}});
+          "no check or event has reported on it for " + MeasuredText(now - health_[i].heard)}});
   }
   std::vector<Changes> changes;
   for (const auto& [source, observations] : stale) Append(changes, Observe(source, observations));
@@ -383,9 +385,8 @@ std::vector<Changes> Node::SetObstacle(const std::string& source, std::optional<
   return ChangesOf(source, {}, true, urgency);
 }
 
-std::vector<Changes> Node::SetPrepared(std::set<DeviceKey, DeviceKeyLess> held,
-                                       DeviceObstacles outstanding,
-                                       std::map<std::string, Error> obstacles) {
+std::vector<Changes> Node::SetPrepared(DeviceKeys held, DeviceObstacles outstanding,
+                                       std::map<std::string, Error> obstacles, DeviceKeys left) {
   std::map<std::string, Urgency> sources;
   const auto note = [&](const std::string& source, Urgency urgency) {
     Urgency& most = sources.try_emplace(source, urgency).first->second;
@@ -402,6 +403,11 @@ std::vector<Changes> Node::SetPrepared(std::set<DeviceKey, DeviceKeyLess> held,
     const Urgency urgency = held.contains(key) ? Urgency::kAtOnce : Urgency::kCanWait;
     for (const Changes& sharer : SharersOf(key.source)) note(sharer.source, urgency);
   }
+  differ.clear();
+  std::ranges::set_symmetric_difference(left_prepared_, left, std::back_inserter(differ),
+                                        DeviceKeyLess());
+  for (const DeviceKey& key : differ) note(key.source, Urgency::kAtOnce);
+  left_prepared_ = std::move(left);
   outstanding_ = std::move(outstanding);
   prepare_obstacles_ = std::move(obstacles);
   ledger_.SetPrepared(std::move(held));
@@ -416,10 +422,23 @@ Plan Node::PlanFor(const std::string& source, const Policy& wanted) const {
   const std::vector<std::string> known = ledger_.HeldIds(source);
   std::vector<std::string_view> held(known.begin(), known.end());
   const auto last = plans_.find(source);
-  if (ledger_.reconciled(source) || last == plans_.end()) return tessera::PlanFor(wanted, held);
-  for (const auto& [device, ids] : last->second.kept)
-    held.insert(held.end(), ids.begin(), ids.end());
-  return tessera::PlanFor(last->second.policy, held);
+  const bool is_known = ledger_.reconciled(source) || last == plans_.end();
+  if (!is_known) {
+    for (const auto& [device, ids] : last->second.kept)
+      held.insert(held.end(), ids.begin(), ids.end());
+  }
+  const Policy& policy = is_known ? wanted : last->second.policy;
+  std::vector<std::string> kept;
+  for (const DeviceKey& key : left_prepared_) {
+    if (key.source == source) kept.push_back(key.id);
+  }
+  // A container that was bound to another device than that of its share has a part of it.
+  if (policy.division != Division::kVgpu) {
+    for (const BoundDevices& bound : ledger_.inbox()->bound()) {
+      if (bound.resource == source) std::ranges::copy(bound.devices, std::back_inserter(kept));
+    }
+  }
+  return tessera::PlanFor(policy, held, kept);
 }
 
 bool Node::SetPlan(const std::string& source, const Plan& plan) {

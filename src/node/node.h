@@ -109,11 +109,12 @@ class Node {
   std::vector<Changes> SetObstacle(const std::string& source, std::optional<Error> why);
   const std::map<std::string, Error>& obstacles() const { return obstacles_; }
   // Sets all that is prepared for grants: devices that count as held for it, why some of these are
-  // outstanding, and sources for which preparing is impossible.
+  // outstanding, sources for which preparing is impossible, and devices that their source does not
+  // prepare any more. Of those no share is offered but what containers hold.
   using DeviceObstacles = std::map<DeviceKey, Error, DeviceKeyLess>;
-  std::vector<Changes> SetPrepared(std::set<DeviceKey, DeviceKeyLess> held,
-                                   DeviceObstacles outstanding,
-                                   std::map<std::string, Error> obstacles);
+  using DeviceKeys = std::set<DeviceKey, DeviceKeyLess>;
+  std::vector<Changes> SetPrepared(DeviceKeys held, DeviceObstacles outstanding,
+                                   std::map<std::string, Error> obstacles, DeviceKeys left = {});
   // The source is no longer configured. Its devices stay, as gone, while they may be in use. Until
   // then no other source offers the same hardware.
   void Retire(const std::string& source);
@@ -186,6 +187,9 @@ class Node {
   std::vector<Changes> SharersOf(const std::string& source) const;
   void Depart(const Device& device, const Verdict& verdict);
   void TakeOver(size_t position);
+  // Moves verdicts that outlast checks, and cordons, from devices that have gone to those that came
+  // in the same scan and are them by another id. Both are positions.
+  void Rename(std::span<const size_t> gone, std::span<const size_t> came);
   void ResetElsewhere(const Device& device);
   bool Concerns(const DeviceKey& cordoned, const Device& device) const;
   // For these sources, and for all that may have the same hardware.
@@ -195,6 +199,9 @@ class Node {
   using KeptOut = std::map<DeviceKey, Error, DeviceKeyLess>;
   void IndexRelations();
   void IndexRivals(size_t position, std::map<std::string_view, size_t>& takers);
+  void IndexParts(size_t whole);
+  void IndexGone(size_t whole);
+  std::vector<std::string> TakesOf(size_t position) const;
   KeptOut ExcludedDevices();
   // node_owners.cc: the devices of kinds that do not own their functions of the PCI bus.
   using Claims = std::map<std::string, std::vector<size_t>>;
@@ -209,6 +216,9 @@ class Node {
   std::optional<Error> SicknessOf(const Device& device) const;
   const Error* ObstacleOf(const Device& device) const;
   void AddBroken(KeptOut& out) const;
+  std::optional<Error> BrokenBy(const DeviceKey& part, const KeptOut& out) const;
+  // Whether a container may have the device, or one that is made of it.
+  bool MayBeInUse(const DeviceKey& key) const;
 
   // When the device becomes stale without evidence; nullopt: it is out.
   std::optional<Steady> StaleFrom(size_t position) const;
@@ -230,6 +240,9 @@ class Node {
   std::set<size_t> rivals_;       // devices that take hardware which another one takes
   Claims contested_;              // functions that several sources have
   std::vector<size_t> composed_;  // devices that are made of others
+  // What devices take beyond their traits: parts take themselves, and a device that is gone takes
+  // its parts.
+  std::multimap<size_t, std::string> part_names_;
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> bundles_;  // by source, name
   // By device id: the device's own and its parent's.
   std::unordered_multimap<std::string_view, size_t> by_hardware_;
@@ -242,6 +255,7 @@ class Node {
   // The last arguments of SetPrepared.
   std::map<std::string, Error> prepare_obstacles_;
   DeviceObstacles outstanding_;
+  DeviceKeys left_prepared_;
   Cordons cordons_;
   Plans plans_;
   Ledger ledger_;

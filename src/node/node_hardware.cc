@@ -15,6 +15,25 @@ bool IsSameHardware(const Device& a, const Device& b) {
   return a.key.id == b.key.id || a.key.id == b.parent || a.parent == b.key.id;
 }
 
+// Whether the device is a former one of its source by another id, as after a change of the
+// configuration: from an address to an id of the hardware, or back. Two ids of hardware at one
+// address are two devices. Parts keep what follows the id of their whole.
+bool IsRenamed(const Device& former, const Device& device) {
+  const auto is_by_address = [](const Device& one) {
+    return one.address == (one.parent.empty() ? one.key.id : one.parent);
+  };
+  if (is_by_address(former) == is_by_address(device)) return false;
+  if (former.key.source != device.key.source || former.address.empty() ||
+      former.address != device.address || former.parent.empty() != device.parent.empty()) {
+    return false;
+  }
+  const auto rest = [](const Device& part) {
+    return std::string_view(part.key.id)
+        .substr(part.key.id.starts_with(part.parent) ? part.parent.size() : 0);
+  };
+  return former.parent.empty() || (former.parent != device.parent && rest(former) == rest(device));
+}
+
 // Only the id is known of a departed device.
 bool IsOf(const DeviceKey& departed, const Device& device) {
   return departed.source != device.key.source &&
@@ -64,7 +83,7 @@ std::vector<size_t> Node::SameHardware(const Device& device) const {
 std::optional<Error> Node::HeldElsewhere(const Device& device) const {
   for (const size_t i : SameHardware(device)) {
     const Device& other = inventory_->devices[i];
-    if (ledger_.MayBeInUse(other.key)) {
+    if (MayBeInUse(other.key)) {
       return Error{Reason::kHeldElsewhere, "it may still be in use as " + other.key.Text()};
     }
     const auto retired = retired_.find(other.key.source);
@@ -93,8 +112,8 @@ void Node::Retire(const std::string& source) {
 }
 
 std::vector<Changes> Node::EndRetired(const std::string& source) {
-  const Merged rest = Merge(inventory_, source, {},
-                            [this](const DeviceKey& key) { return ledger_.MayBeInUse(key); });
+  const Merged rest =
+      Merge(inventory_, source, {}, [this](const DeviceKey& key) { return MayBeInUse(key); });
   const bool news = std::exchange(retired_[source], false) || !rest.removed.empty();
   if (rest.inventory != inventory_) Replace(rest.inventory);
   std::vector<Changes> changes;
@@ -150,6 +169,31 @@ void Node::TakeOver(size_t position) {
     return;
   }
   unsaved_.insert(device.key);
+}
+
+void Node::Rename(std::span<const size_t> gone, std::span<const size_t> came) {
+  std::set<DeviceKey, DeviceKeyLess> moved;  // cordons, by their former devices
+  for (const size_t from : gone) {
+    const Device& former = inventory_->devices[from];
+    if (!hardware_sources_.contains(former.key.source)) continue;
+    for (const size_t to : came) {
+      const Device& device = inventory_->devices[to];
+      if (!IsRenamed(former, device)) continue;
+      if (OutlastsChecks(health_[from].verdict, clock_.Now())) {
+        health_[to] = {Verdict(health_[from].verdict), clock_.Now()};
+        unsaved_.insert(device.key);
+        fall_unsaved_ = true;
+      }
+      for (const bool whole : {false, true}) {
+        const auto at = cordons_.find({former.key.source, whole ? former.parent : former.key.id});
+        if (at == cordons_.end()) continue;
+        const tessera::Cordon cordon = at->second;
+        cordons_.try_emplace({device.key.source, whole ? device.parent : device.key.id}, cordon);
+        moved.insert(at->first);
+      }
+    }
+  }
+  for (const DeviceKey& key : moved) cordons_.erase(key);
 }
 
 void Node::ResetElsewhere(const Device& device) {

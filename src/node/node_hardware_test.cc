@@ -233,6 +233,72 @@ TEST_F(FaultyHardwareTest, WhatStruckUnderAnotherNameComesAlong) {
   EXPECT_EQ(DetailOf(kOther, "B"), "XID 79");
 }
 
+// As after a change of how a source names its devices: by their addresses, "1" and "2".
+class RenamedHardwareTest : public HardwareTest {
+ protected:
+  RenamedHardwareTest() { node_.UpdateDevices(kSource, {At("1", "1"), At("2", "2")}); }
+  static Device At(const std::string& id, const std::string& address,
+                   const std::string& parent = "") {
+    Device device = Npu(id);
+    device.address = address;
+    device.parent = parent;
+    return device;
+  }
+  void Strike(const std::string& id) {
+    Observation xid = Fatal(id, "XID 79");
+    xid.evidence.remedy = Remedy::kReset;
+    node_.Observe(kSource, {xid});
+  }
+  std::string DetailOf(const std::string& id) { return node_.VerdictOf({kSource, id}).detail; }
+  std::vector<std::string> Cordoned() {
+    std::vector<std::string> ids;
+    for (const auto& [key, cordon] : node_.cordons()) ids.push_back(key.id);
+    return ids;
+  }
+};
+
+TEST_F(RenamedHardwareTest, AVerdictThatOutlastsChecksIsOfTheNewId) {
+  Strike("1");
+  node_.VerdictsSaved();
+  node_.UpdateDevices(kSource, {At("X", "1"), At("Y", "2")});
+  EXPECT_EQ(DetailOf("X"), "XID 79");
+  EXPECT_EQ(DetailOf("Y"), "");
+  EXPECT_TRUE(node_.fall_unsaved());
+}
+
+TEST_F(RenamedHardwareTest, ACordonIsOfTheNewIdAlone) {
+  ASSERT_TRUE(node_.Cordon("dummy.com/npu/1", "bad fan"));
+  node_.UpdateDevices(kSource, {At("X", "1"), At("Y", "2")});
+  EXPECT_EQ(Cordoned(), std::vector<std::string>{"X"});
+  node_.UpdateDevices(kSource, {At("1", "1"), At("2", "2")});
+  EXPECT_EQ(Cordoned(), std::vector<std::string>{"1"});
+}
+
+TEST_F(RenamedHardwareTest, APartIsThePartOfTheSameNumber) {
+  node_.UpdateDevices(kSource, {At("1-0", "1", "1"), At("1-1", "1", "1")});
+  Strike("1-1");
+  node_.UpdateDevices(kSource, {At("X-0", "1", "X"), At("X-1", "1", "X")});
+  EXPECT_EQ(DetailOf("X-0"), "");
+  EXPECT_EQ(DetailOf("X-1"), "XID 79");
+}
+
+TEST_F(RenamedHardwareTest, ADeviceThatComesLaterInItsPlaceIsAnother) {
+  Strike("1");
+  node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now());
+  node_.UpdateDevices(kSource, {At("2", "2")});
+  node_.UpdateDevices(kSource, {At("X", "1"), At("2", "2")});
+  EXPECT_EQ(DetailOf("X"), "");
+}
+
+TEST_F(RenamedHardwareTest, AnotherCardInTheSameSlotIsAnother) {
+  node_.UpdateDevices(kSource, {At("X", "1"), At("Y", "2")});
+  Strike("X");
+  ASSERT_TRUE(node_.Cordon("dummy.com/npu/X", "bad fan"));
+  node_.UpdateDevices(kSource, {At("Z", "1"), At("Y", "2")});
+  EXPECT_EQ(DetailOf("Z"), "");
+  EXPECT_EQ(Cordoned(), std::vector<std::string>{"X"});
+}
+
 TEST_F(FaultyHardwareTest, AResetIsOneForAllThatHaveTheHardware) {
   Rename(kSource, kOther, "A");
 

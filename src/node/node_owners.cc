@@ -70,7 +70,7 @@ void Node::AddDisowned(KeptOut& out) {
       const Device& by = owned ? **held : owner;
       out.try_emplace(
           device->key,
-          Error{Reason::kClaimed, "its PCI function " + address + " is that of " + by.key.Text() +
+          Error{Reason::kClaimed, "its PCI function " + address + " belongs to " + by.key.Text() +
                                       ", a device of kind " + KindNameOf(by)});
     }
   }

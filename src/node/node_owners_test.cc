@@ -36,7 +36,7 @@ class OwnersTest : public testing::Test, public NodeUnderTest {
   }
   static Error ClaimedBy(const std::string& source, const std::string& kind) {
     return {Reason::kClaimed,
-            "its PCI function 0000:47:00.0 is that of " + source + "/0, a device of kind " + kind};
+            "its PCI function 0000:47:00.0 belongs to " + source + "/0, a device of kind " + kind};
   }
 };
 

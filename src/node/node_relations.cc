@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "device/compose.h"
 #include "node/node.h"
 
 namespace tessera {
@@ -14,6 +15,7 @@ namespace tessera {
 void Node::IndexRelations() {
   rivals_.clear();
   composed_.clear();
+  part_names_.clear();
   bundles_.clear();
   by_hardware_.clear();
   Claims claims;
@@ -31,6 +33,8 @@ void Node::IndexRelations() {
     if (!traits.bundle.empty()) bundles_[{device.key.source, traits.bundle}].push_back(i);
     IndexRivals(i, takers);
   }
+  for (const size_t i : composed_) IndexParts(i);
+  for (const size_t i : composed_) IndexGone(i);
   SetClaims(std::move(claims));
   // Without rivals ExcludedDevices does not update the inbox's table, so it is cleared here.
   if (rivals_.empty()) ledger_.inbox()->SetExclusive({});
@@ -45,12 +49,49 @@ void Node::IndexRivals(size_t position, std::map<std::string_view, size_t>& take
   }
 }
 
+// A part takes itself, once a device that is made of it takes it.
+void Node::IndexParts(size_t whole) {
+  const DeviceTraits& traits = *inventory_->devices[whole].traits;
+  for (const DeviceKey& key : traits.parts) {
+    const std::optional<size_t> part = PositionOf(key);
+    std::string name = PartName(key);
+    if (!part || std::ranges::count(traits.takes, name) == 0) continue;
+    rivals_.insert(*part);
+    rivals_.insert(whole);
+    if (!part_names_.contains(*part)) part_names_.emplace(*part, std::move(name));
+  }
+}
+
+// A device that is gone may have shared a part which another one takes for itself since then. Who
+// still has it has the part.
+void Node::IndexGone(size_t whole) {
+  const Device& device = inventory_->devices[whole];
+  if (device.present) return;
+  for (const DeviceKey& key : device.traits->parts) {
+    const std::optional<size_t> part = PositionOf(key);
+    std::string name = PartName(key);
+    if (!part || !part_names_.contains(*part) ||
+        std::ranges::count(device.traits->takes, name) > 0) {
+      continue;
+    }
+    rivals_.insert(whole);
+    part_names_.emplace(whole, std::move(name));
+  }
+}
+
+std::vector<std::string> Node::TakesOf(size_t position) const {
+  std::vector<std::string> takes = inventory_->devices[position].traits->takes;
+  const auto [begin, end] = part_names_.equal_range(position);
+  for (auto name = begin; name != end; ++name) takes.push_back(name->second);
+  return takes;
+}
+
 Node::KeptOut Node::ExcludedDevices() {
   if (rivals_.empty()) return {};
   std::vector<Exclusive> devices;
   for (const size_t i : rivals_) {
     const Device& device = inventory_->devices[i];
-    devices.push_back({device.key, device.traits->takes, ledger_.IsHeld(device.key)});
+    devices.push_back({device.key, TakesOf(i), ledger_.IsHeld(device.key)});
   }
   ledger_.inbox()->SetExclusive(devices);
   // Grants race with this function. The ledger has the grants until now; later ones meet the
@@ -98,20 +139,34 @@ std::vector<Changes> Node::LookAtRivals() {
   return changes;
 }
 
-// A held part is found by the hardware that it shares with the whole.
+// A part that somebody has as itself is found by the hardware that it shares with the whole.
+std::optional<Error> Node::BrokenBy(const DeviceKey& key, const KeptOut& out) const {
+  const Device* part = inventory_->Find(key);
+  if (part == nullptr) return Error{Reason::kVanished, "it is not there"};
+  if (std::optional<Error> absent = AbsenceOf(*part)) return absent;
+  if (std::optional<Error> held = HeldElsewhere(*part)) return held;
+  const auto disowned = out.find(key);
+  if (disowned != out.end() && disowned->second.reason == Reason::kClaimed) return disowned->second;
+  return SicknessOf(*part);
+}
+
 void Node::AddBroken(KeptOut& out) const {
   for (const size_t i : composed_) {
     const Device& whole = inventory_->devices[i];
     for (const DeviceKey& key : whole.traits->parts) {
-      const Device* part = inventory_->Find(key);
-      std::optional<Error> why = Error{Reason::kVanished, "it is not there"};
-      if (part != nullptr) why = AbsenceOf(*part);
-      if (part != nullptr && !why) why = SicknessOf(*part);
+      const std::optional<Error> why = BrokenBy(key, out);
       if (!why) continue;
       out.try_emplace(whole.key,
                       Error{why->reason, "its part " + key.Text() + " is out: " + why->message});
     }
   }
+}
+
+bool Node::MayBeInUse(const DeviceKey& key) const {
+  return ledger_.MayBeInUse(key) || std::ranges::any_of(composed_, [&](size_t i) {
+           const Device& whole = inventory_->devices[i];
+           return std::ranges::count(whole.traits->parts, key) > 0 && ledger_.MayBeInUse(whole.key);
+         });
 }
 
 const Error* Node::KeptOutBy(const Device& device) const {

@@ -89,7 +89,7 @@ TEST_F(NodeExclusionTest, WhatIsFoundBesideAHeldOneIsOutFromTheFirst) {
   EXPECT_EQ(TroubleOf(kOther, "1-c"), Takes("c", "dummy.com/npu/1"));
 }
 
-// Its grants cause no check of other devices.
+// PutResult::excludes is false: the grant causes no check of other devices.
 TEST_F(NodeExclusionTest, WhatTakesHardwareThatNoOtherTakesKeepsNobodyOut) {
   EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"1"}, clock_.Now()), PutResult());
   EXPECT_EQ(node_.ledger().inbox()->Put(kSource, {"0"}, clock_.Now()),
@@ -201,6 +201,48 @@ TEST_F(NodeComposedTest, WhoHasItHasItsPartsAndItIsNotOutForThat) {
   EXPECT_EQ(TroubleOf(kOther, "0"), std::nullopt);
 }
 
+TEST_F(NodeComposedTest, APartIsTakenByItsName) {
+  Offer(kOther, {Having("3", {.takes = {"dummy.com/npu/2"}, .parts = {{kSource, "2"}}})});
+  Grant(kOther, "3");
+
+  EXPECT_EQ(TroubleOf(kSource, "2"), Takes("dummy.com/npu/2", "dummy.com/other/3"));
+  EXPECT_EQ(TroubleOf(kSource, "1"), std::nullopt);
+}
+
+TEST_F(NodeComposedTest, WhatIsMadeOfAPartIsOutWhileSomebodyHasThat) {
+  Offer(kOther, {Having("3", {.takes = {"dummy.com/npu/2"}, .parts = {{kSource, "2"}}})});
+  Grant(kSource, "2");
+
+  EXPECT_EQ(TroubleOf(kOther, "3"), Takes("dummy.com/npu/2", "dummy.com/npu/2"));
+}
+
+TEST_F(NodeComposedTest, ASharedPartIsNotTaken) {
+  Offer(kOther, {Having("3", {.takes = {"x"}, .parts = {{kSource, "2"}}})});
+  Grant(kOther, "3");
+
+  EXPECT_EQ(TroubleOf(kSource, "2"), std::nullopt);
+}
+
+TEST_F(NodeComposedTest, WhoHasOneThatIsGoneHasItsSharedPartsToo) {
+  Offer(kOther, {Having("3", {.takes = {"x"}, .parts = {{kSource, "2"}}})});
+  Grant(kOther, "3");
+
+  Offer(kOther, {Having("4", {.takes = {"dummy.com/npu/2"}, .parts = {{kSource, "2"}}})});
+
+  EXPECT_EQ(TroubleOf(kOther, "4"), Takes("dummy.com/npu/2", "dummy.com/other/3"));
+  EXPECT_EQ(TroubleOf(kSource, "2"), Takes("dummy.com/npu/2", "dummy.com/other/3"));
+}
+
+TEST_F(NodeComposedTest, OneThatIsGoneLeavesASharedPartToTheOthers) {
+  Offer(kOther, {Having("3", {.takes = {"x"}, .parts = {{kSource, "2"}}})});
+  Grant(kOther, "3");
+
+  Offer(kOther, {Having("4", {.takes = {"y"}, .parts = {{kSource, "2"}}})});
+
+  EXPECT_EQ(TroubleOf(kOther, "4"), std::nullopt);
+  EXPECT_EQ(TroubleOf(kSource, "2"), std::nullopt);
+}
+
 TEST_F(NodeComposedTest, ItIsOutWhileAPartIsPrepared) {
   node_.SetPrepared({{kSource, "1"}});
   node_.LookAtRivals();
@@ -213,6 +255,40 @@ TEST_F(NodeComposedTest, ItIsOutWhileSomebodyHasAPart) {
 
   EXPECT_EQ(TroubleOf(kOther, "0"), Takes("b", "dummy.com/npu/1"));
   EXPECT_EQ(TroubleOf(kSource, "0"), std::nullopt);
+}
+
+// Device W of kOther is made of device A of kSource. Its parts are hardware that `kThird` may find.
+class NodeComposedHardwareTest : public RelationsTest {
+ protected:
+  NodeComposedHardwareTest() {
+    for (const std::string& source : {kSource, kThird}) node_.Configure(source, true);
+    node_.ledger().Reconcile({}, {kSource, kOther, kThird}, clock_.Now());
+    Offer(kSource, {Npu("A")});
+    Offer(kOther, {Having("W", {.takes = {"dummy.com/npu/A"}, .parts = {{kSource, "A"}}})});
+  }
+
+  const std::string kThird = "dummy.com/third";
+};
+
+TEST_F(NodeComposedHardwareTest, ItIsOutWhileItsPartMayBeInUseUnderAnotherName) {
+  node_.UpdateDevices(kThird, {Npu("A")});
+  node_.ledger().inbox()->Put(kThird, {"A"}, clock_.Now());
+  node_.LookAtRivals();
+
+  EXPECT_EQ(TroubleOf(kOther, "W"), (Error{Reason::kHeldElsewhere,
+                                           "its part dummy.com/npu/A is out: it may still be in "
+                                           "use as dummy.com/third/A"}));
+}
+
+TEST_F(NodeComposedHardwareTest, WhoHasItHasItsPartsUnderEveryName) {
+  Grant(kOther, "W");
+
+  node_.Retire(kSource);
+  node_.EndRetired(kSource);
+  Offer(kThird, {Npu("A")});
+
+  EXPECT_EQ(TroubleOf(kThird, "A"),
+            (Error{Reason::kHeldElsewhere, "it may still be in use as dummy.com/npu/A"}));
 }
 
 }  // namespace

@@ -141,7 +141,8 @@ TEST_F(NodeTest, ADeviceOfWhichNothingIsHeardBecomesUnhealthy) {
   node_.Tick();
 
   EXPECT_EQ(TakeTold(), "bad:dummy.com/npu 0=unhealthy ");
-  EXPECT_EQ(Trouble("0"), (Error{Reason::kCheckStale, "nothing was heard of it for 1 min"}));
+  EXPECT_EQ(Trouble("0"),
+            (Error{Reason::kCheckStale, "no check or event has reported on it for 1 min"}));
 }
 
 TEST_F(NodeTest, AFallIsToBeSavedAtOnceAndAnythingElseSoon) {
@@ -361,6 +362,36 @@ TEST_F(NodeTest, APlanOfAnotherInstanceCountsUntilItIsKnownWhoHoldsWhat) {
   EXPECT_NE(node_.facts_generation(), before);
 }
 
+TEST_F(NodeTest, ADeviceThatAContainerWasBoundToInsteadOfItsShareIsNotOfferedWhole) {
+  node_.SetPlan(kSource, {{Division::kVgpu, 4}});
+  const Holding holding = HoldingOf({"1::0"});
+  node_.ledger().Reconcile({holding}, {kSource}, clock_.Now());
+  node_.ledger().inbox()->PutBound({holding.pod_uid, "main", kSource, {"2"}, clock_.Now()});
+  node_.ledger().Reconcile({holding}, {kSource}, clock_.Now());
+
+  EXPECT_EQ(node_.PlanFor(kSource, {}), (Plan{{}, {{"1", {"1::0"}}, {"2", {}}}}));
+
+  node_.ledger().Reconcile({}, {kSource}, clock_.Now());
+  EXPECT_EQ(node_.PlanFor(kSource, {}), Plan{});
+}
+
+TEST_F(NodeTest, ADeviceThatItsSourceDoesNotPrepareAnyMoreIsOfferedOnceItIsUndone) {
+  node_.SetPlan(kSource, {});
+  node_.ledger().Reconcile({HoldingOf({"1::0"})}, {kSource}, clock_.Now());
+  const Node::DeviceKeys left = {{kSource, "1"}, {kSource, "2"}};
+  node_.SetPrepared(left, {}, {}, left);
+  EXPECT_EQ(node_.TakeTold(), "bad:dummy.com/npu ");
+  EXPECT_EQ(node_.PlanFor(kSource, {}), (Plan{{}, {{"1", {"1::0"}}, {"2", {}}}}));
+
+  node_.SetPrepared({}, {}, {});
+  EXPECT_EQ(node_.TakeTold(), "bad:dummy.com/npu ");
+  EXPECT_EQ(node_.PlanFor(kSource, {}), (Plan{{}, {{"1", {"1::0"}}}}));
+
+  // What containers hold stays, also if the policy makes it.
+  node_.SetPrepared(left, {}, {}, left);
+  EXPECT_EQ(node_.PlanFor(kSource, kShared), (Plan{kShared, {{"1", {"1::0"}}, {"2", {}}}}));
+}
+
 TEST_F(NodeTest, OnlyDevicesWhoseSharesWouldBeGoneWaitForTheirHolders) {
   node_.SetPlan(kSource, {});
   node_.ledger().Reconcile({HoldingOf({"0"})}, {kSource}, clock_.Now());
@@ -379,10 +410,10 @@ TEST_F(NodeTest, UnverifiedByOrderAreThoseThatAreNotOutForAReasonOfTheirOwn) {
   node_.Observe(kSource, {Good("0"), Fatal("1", "on fire")});
   TakeTold();
 
-  node_.Unverify(kSource, Reason::kReleased, "let go of");
+  node_.Unverify(kSource, Reason::kReleased, "closed");
 
   EXPECT_EQ(TakeTold(), "bad:dummy.com/npu 0=unverified ");
-  EXPECT_EQ(Trouble("0"), (Error{Reason::kReleased, "let go of"}));
+  EXPECT_EQ(Trouble("0"), (Error{Reason::kReleased, "closed"}));
   EXPECT_EQ(Trouble("1")->message, "on fire");
   node_.Observe(kSource, {Good("0")});
   EXPECT_EQ(Trouble("0"), std::nullopt);

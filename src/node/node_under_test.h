@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of dummy NPUs for tests: what changes is written down, what it would save can be read.
+// A node of dummy NPUs for tests. It records the changes of each call, and shows what it would
+// save.
 #pragma once
 
 #include <set>
@@ -29,12 +30,12 @@ inline Observation Fatal(const std::string& id, const std::string& detail) {
           {EvidenceKind::kFatal, EvidenceSource::kEvent, Reason::kFatalEvent, detail}};
 }
 
-// Writes down what each call returns as changed.
+// Records the changes that each call returns.
 class RecordedNode : public Node {
  public:
   using Node::Node;
 
-  // Whether the next scan may let a device leave.
+  // Returns whether the next scan may let a device leave.
   bool UpdateDevices(const std::string& source, std::vector<Device> devices) {
     Record(Node::UpdateDevices(source, std::move(devices)));
     return AnyMayLeave(source);
@@ -50,17 +51,18 @@ class RecordedNode : public Node {
     Record(Node::SetObstacle(source, std::move(why)));
   }
   void SetPrepared(std::set<DeviceKey, DeviceKeyLess> held, DeviceObstacles outstanding = {},
-                   std::map<std::string, Error> obstacles = {}) {
-    Record(Node::SetPrepared(std::move(held), std::move(outstanding), std::move(obstacles)));
+                   std::map<std::string, Error> obstacles = {}, DeviceKeys left = {}) {
+    Record(Node::SetPrepared(std::move(held), std::move(outstanding), std::move(obstacles),
+                             std::move(left)));
   }
   void AdoptCordons(Cordons cordons) { Record(Node::AdoptCordons(std::move(cordons))); }
   void AdoptFalls(const Verdicts& verdicts) { Record(Node::AdoptFalls(verdicts)); }
-  // Whether nothing of it is left.
+  // Returns whether all of the resource is gone.
   bool EndRetired(const std::string& source) {
     Record(Node::EndRetired(source));
     return !retired().contains(source);
   }
-  // When the next device becomes stale.
+  // Returns when the next device becomes stale.
   std::optional<Steady> Tick() {
     Record(Node::Tick());
     return NextStale();
@@ -97,7 +99,7 @@ class NodeUnderTest {
     return node_.TroubleOf(*node_.inventory()->Find({kSource, id}));
   }
 
-  // How often what kubelet would be told of the device changes while it flaps.
+  // How often a device that flaps for a minute would change in kubelet's list.
   int ChangesOfAMinuteAtTenHertz() {
     int changes = 0;
     bool offered = !Trouble("0");
@@ -111,7 +113,7 @@ class NodeUnderTest {
     return changes;
   }
 
-  // As the next process reads it.
+  // The saved state as the next process reads it.
   Facts SavedFacts() {
     return *ParseFacts(WriteFacts(node_.inventory()->devices, node_.cordons(), node_.plans()));
   }
@@ -133,7 +135,7 @@ class NodeUnderTest {
     for (const Device& device : node_.inventory()->devices) text += device.key.Text() + " ";
     return text;
   }
-  // Grants that no list of kubelet's has confirmed are forgotten.
+  // Forgets grants that no list of kubelet's has confirmed.
   void EndPending() {
     clock_.Advance(Node::Parameters().ledger_pending);
     node_.ledger().Reconcile({}, {kSource, "dummy.com/tpu", "dummy.com/other"}, clock_.Now());

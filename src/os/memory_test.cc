@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-// The linker's: where the program begins and where its code ends.
+// Symbols of the linker: where the program begins and where its code ends.
 extern "C" const char __executable_start;  // NOLINT(bugprone-reserved-identifier)
 extern "C" const char etext;
 
@@ -23,11 +23,11 @@ long ResidentFilePages() {
   return 0;
 }
 
-// Written at the start, where the loader wrote as well.
+// Written at the start, next to data that the loader wrote.
 const std::string* const kWritten = new std::string("written");
 
-// Has the whole program in memory, whatever was given back before; of no variable, so no sanitizer
-// can tell whether that is right.
+// Reads the whole program into memory, also pages that were given back. These bytes belong to no
+// variable, so no sanitizer can judge the reads.
 __attribute__((no_sanitize("address", "undefined"))) void ReadProgram() {
   for (const char* at = &__executable_start; at < &etext; at += getpagesize()) {
     (void)*static_cast<const volatile char*>(at);

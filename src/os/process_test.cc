@@ -58,7 +58,8 @@ TEST(ProcessTest, AProcessIsFoundByTheFirstWordOfItsCommandLine) {
 
 constexpr size_t kGibibyte = size_t{1} << 30;
 
-// Any process may do so, without rights. The new arguments take no memory.
+// Replaces this process's arguments, as any process may do without rights. The new arguments take
+// no memory.
 bool TakeArguments(size_t size) {
   void* at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   const std::string stat = ReadFile("/proc/self/stat").value_or("");

@@ -2,6 +2,7 @@
 // Detached threads. A thread must own or share everything that it uses.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,6 +41,13 @@ std::optional<T> Within(Duration limit, std::function<T()> task) {
   shared->done.wait_for(lock, limit, is_done);
   return std::move(shared->result);
 }
+
+// Calls `run` with parts of the numbers below `count`, several at once and each number in one part.
+// Returns once all have ended. Less than `enough` numbers, or all where no thread can be started,
+// are one part. A thread's start takes as long as 64 short files.
+inline constexpr size_t kEnoughFiles = 64;
+void InParts(size_t count, const std::function<void(size_t begin, size_t end)>& run,
+             size_t enough = kEnoughFiles);
 
 // Starts a thread at most once. One thread.
 class ThreadOnce {

@@ -219,7 +219,7 @@ class Measurement {
     if (size_.entries >= bounds_.entries) {
       return Stop({Reason::kIo, fmt::format("it has more than {} files", bounds_.entries)});
     }
-    if (IsOver(bounds_.until)) return Stop({Reason::kTimedOut, "it takes too long to look at"});
+    if (IsOver(bounds_.until)) return Stop({Reason::kTimedOut, "it takes too long to measure"});
     struct stat info{};
     if (fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
     ++size_.entries;

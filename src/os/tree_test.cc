@@ -239,7 +239,7 @@ TEST_F(TreeTest, NoMoreOfItIsLookedAtThanTheBoundsSay) {
   EXPECT_EQ(said({.entries = 23, .depth = 3}), "");
   EXPECT_EQ(said({.entries = 22, .depth = 3}), "it has more than 22 files");
   EXPECT_EQ(said({.depth = 2}), "its directories are nested deeper than 2");
-  EXPECT_EQ(said({.until = SystemClock().Now()}), "it takes too long to look at");
+  EXPECT_EQ(said({.until = SystemClock().Now()}), "it takes too long to measure");
 }
 
 TEST_F(TreeTest, ADirectoryThatMayNotBeLookedIntoIsTold) {

@@ -28,7 +28,7 @@ Result<sockaddr_un> AddressOf(const std::string& path) {
 }
 
 Error ConnectError(const std::string& path, int error) {
-  if (error == ECONNREFUSED) return {Reason::kUnavailable, "nobody listens on " + path};
+  if (error == ECONNREFUSED) return {Reason::kUnavailable, "no process listens on " + path};
   if (error == EAGAIN) return {Reason::kTimedOut, path + " has a full backlog"};
   return SystemError("cannot connect to " + path, error);
 }

@@ -41,7 +41,7 @@ TEST_F(UnixSocketTest, ADeadSocketIsRemoved) {
   }
 
   EXPECT_EQ(ConnectUnix(path_, Duration(1000)).error(),
-            (Error{Reason::kUnavailable, "nobody listens on " + path_}));
+            (Error{Reason::kUnavailable, "no process listens on " + path_}));
   EXPECT_TRUE(RemoveStaleSocket(path_));
   EXPECT_FALSE(Exists(path_));
 }

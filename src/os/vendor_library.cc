@@ -43,16 +43,16 @@ std::string Distrust(const std::string& file) {
     if (!owner) return owner.error().message;
     const bool trusted = at == file ? IsSafe(*owner, geteuid()) : IsTrusted(*owner, geteuid());
     if (trusted) continue;
-    return fmt::format("{} is not loaded: others than root may change {} (owner {}, mode {})", file,
-                       at, owner->user, ModeText(owner->mode));
+    return fmt::format("{} is not loaded: users other than root can change {} (owner {}, mode {})",
+                       file, at, owner->user, ModeText(owner->mode));
   }
   return {};
 }
 
 }  // namespace
 
-LoadedLibrary LoadFirst(const std::vector<std::string>& paths, Directories directories,
-                        Trust trust) {
+LoadedLibrary LoadFirst(const std::vector<std::string>& paths, Directories directories, Trust trust,
+                        Scope scope) {
   LoadedLibrary loaded;
   for (const std::string& path : paths) {
     const bool is_file = path.find('/') != std::string::npos;
@@ -65,7 +65,8 @@ LoadedLibrary LoadFirst(const std::vector<std::string>& paths, Directories direc
       loaded.failure = Distrust(file);
       if (!loaded.failure.empty()) break;
     }
-    loaded.handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    loaded.handle =
+        dlopen(file.c_str(), RTLD_LAZY | (scope == Scope::kGlobal ? RTLD_GLOBAL : RTLD_LOCAL));
     loaded.path = path;
     if (loaded.handle != nullptr) break;
     const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): glibc has one a thread

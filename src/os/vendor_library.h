@@ -36,10 +36,12 @@ struct LoadedLibrary {
   std::string path;                         // the path that was loaded
   std::string failure = "it is not there";  // the reason if there is no handle
 };
+// Whether libraries that are loaded later find this one's functions.
+enum class Scope : uint8_t { kLocal, kGlobal };
 // Loads the first existing path. A bare name is left to the loader. It is skipped if the loader
 // finds none, and with kRootsFile, since its file was not checked.
 LoadedLibrary LoadFirst(const std::vector<std::string>& paths, Directories directories,
-                        Trust trust = Trust::kAnyFile);
+                        Trust trust = Trust::kAnyFile, Scope scope = Scope::kLocal);
 // Whether one of the paths can be loaded.
 bool CanLoad(const std::vector<std::string>& paths, Directories directories);
 

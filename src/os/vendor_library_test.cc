@@ -90,9 +90,10 @@ TEST_F(VendorLibraryTest, WhereItIsToBeRootsOneThatOthersMayChangeIsNotLoaded) {
 
   SetMode("/usr/lib64/libvendor.so.1", 0757);
   EXPECT_EQ(Load(Trust::kRootsFile).handle, nullptr);
-  EXPECT_EQ(loaded_.failure,
-            fmt::format("{} is not loaded: others than root may change {} (owner {}, mode 0757)",
-                        path, path, geteuid()));
+  EXPECT_EQ(
+      loaded_.failure,
+      fmt::format("{} is not loaded: users other than root can change {} (owner {}, mode 0757)",
+                  path, path, geteuid()));
 }
 
 TEST_F(VendorLibraryTest, NorIsOneThatOthersMayReplace) {
@@ -101,7 +102,7 @@ TEST_F(VendorLibraryTest, NorIsOneThatOthersMayReplace) {
 
   EXPECT_EQ(
       Load(Trust::kRootsFile).failure,
-      fmt::format("{} is not loaded: others than root may change {} (owner {}, mode 0777)",
+      fmt::format("{} is not loaded: users other than root can change {} (owner {}, mode 0777)",
                   root_.Path("/usr/lib64/libvendor.so.1"), root_.Path("/usr/lib64"), geteuid()));
   EXPECT_NE(Load().handle, nullptr);
 }

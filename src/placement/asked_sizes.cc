@@ -71,9 +71,8 @@ Result<AskedFor> SaidBy(const kube::Pod& pod, const std::string& suffix) {
   said.percentage = TRY(ReadPercent(pod, kPercentageKey + suffix, 1));
   said.cores = TRY(ReadPercent(pod, kCoresKey + suffix, 0));
   if (!said.memory || !said.percentage) return said;
-  return Fail(Reason::kInvalid,
-              "annotations {0}{2} and {1}{2} say the same in two ways: leave out one", kMemoryKey,
-              kPercentageKey, suffix);
+  return Fail(Reason::kInvalid, "annotations {0}{2} and {1}{2} both set the memory; remove one",
+              kMemoryKey, kPercentageKey, suffix);
 }
 
 // Without this check, a container with a mistyped key would get the default: a whole GPU.
@@ -83,7 +82,7 @@ Status CheckKeys(const kube::Pod& pod) {
     const std::string_view key = it->first;
     const size_t end = std::min(key.find('.', std::string_view(kSizeKeys).size()), key.size());
     if (std::ranges::find(kKeys, key.substr(0, end)) == std::end(kKeys)) {
-      return Fail(Reason::kInvalid, "annotation {}: there is no such one, but {}, {} and {}",
+      return Fail(Reason::kInvalid, "annotation {} is unknown; the known ones are {}, {} and {}",
                   Brief(key), kMemoryKey, kPercentageKey, kCoresKey);
     }
     if (end == key.size()) continue;
@@ -102,9 +101,10 @@ bool Limits(const kube::Container& container, const std::string& resource) {
 }
 
 tl::unexpected<Error> Contradiction(const kube::Container& container, std::string_view what) {
-  return Fail(Reason::kInvalid,
-              "its limits and the annotations that end with .{} say different {}: leave out one",
-              Brief(container.name), what);
+  return Fail(
+      Reason::kInvalid,
+      "its limits and the annotations that end with .{} set different {}; remove one of them",
+      Brief(container.name), what);
 }
 
 // Annotations may repeat the limits but not contradict them.

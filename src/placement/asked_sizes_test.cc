@@ -84,20 +84,19 @@ TEST_F(AskedSizesTest, WhatIsSaidTwiceOfAContainerIsToBeTheSame) {
   EXPECT_EQ(With("memory.main", "3000Mi"), "1: 3000 MiB 0 % 30");
   EXPECT_EQ(With("cores.main", "30"), "1: 3000 MiB 0 % 30");
   const std::string sizes =
-      "its limits and the annotations that end with .main say different sizes: leave out one";
+      "its limits and the annotations that end with .main set different sizes; remove one of them";
   EXPECT_EQ(With("memory.main", "3001"), sizes);
   EXPECT_EQ(With("memory-percentage.main", "50"), sizes);
   EXPECT_EQ(With("cores.main", "31"),
-            "its limits and the annotations that end with .main say different compute times: leave "
-            "out one");
+            "its limits and the annotations that end with .main set different compute times; "
+            "remove one of them");
 }
 
 TEST_F(AskedSizesTest, MemoryAndAPercentageOfItAreTheSameInTwoWays) {
   pod_.annotations["tessera.dev/gpu-memory.main"] = "3000";
-  EXPECT_EQ(
-      With("memory-percentage.main", "50"),
-      "annotations tessera.dev/gpu-memory.main and tessera.dev/gpu-memory-percentage.main say "
-      "the same in two ways: leave out one");
+  EXPECT_EQ(With("memory-percentage.main", "50"),
+            "annotations tessera.dev/gpu-memory.main and tessera.dev/gpu-memory-percentage.main "
+            "both set the memory; remove one");
 }
 
 TEST_F(AskedSizesTest, WhatIsNoSizeIsRefusedWithWhatToWrite) {
@@ -122,7 +121,7 @@ TEST_F(AskedSizesTest, WhatIsNoSizeIsRefusedWithWhatToWrite) {
 
 TEST_F(AskedSizesTest, OneThatIsMistypedIsNotPassedOver) {
   EXPECT_EQ(With("mem", "3000"),
-            "annotation tessera.dev/gpu-mem: there is no such one, but tessera.dev/gpu-memory, "
+            "annotation tessera.dev/gpu-mem is unknown; the known ones are tessera.dev/gpu-memory, "
             "tessera.dev/gpu-memory-percentage and tessera.dev/gpu-cores");
   EXPECT_EQ(With("memory.nobody", "3000"),
             "annotation tessera.dev/gpu-memory.nobody: the pod has no container nobody");

@@ -85,21 +85,24 @@ Status CheckCapacity(const std::string& resource, std::span<const DeviceCapacity
     const DeviceUsage held = found == taken.end() ? DeviceUsage() : found->second;
     if (asked && capacity->memory == 0) {
       return Fail(Reason::kUnreadable,
-                  "{}: the driver does not tell how much memory device {} has, so that nobody can "
-                  "say whether {} MiB of it are left",
+                  "{}: the driver does not report the memory of device {}, so it is unknown "
+                  "whether {} MiB are left",
                   resource, device, wanted.memory);
     }
     const bool fits = capacity->memory == 0 || held.memory + wanted.memory <= capacity->memory;
     const bool has_slots = !asked || held.containers + wanted.containers <= capacity->containers;
     if (fits && has_slots && held.cores + wanted.cores <= capacity->cores) continue;
+    const std::string of_time = capacity->has_units
+                                    ? fmt::format("of its {} compute units", capacity->cores)
+                                    : "percent of its compute time";
     return Fail(Reason::kNoRoom,
-                "{}: device {} has {} MiB, of which {} MiB and {} percent of its compute time are "
-                "taken{}: {} MiB and {} percent more do not fit",
-                resource, device, capacity->memory, held.memory, held.cores,
+                "{}: device {} has {} MiB; {} MiB and {} {} are taken{}, and {} MiB and {} {} more "
+                "do not fit",
+                resource, device, capacity->memory, held.memory, held.cores, of_time,
                 has_slots
                     ? ""
                     : fmt::format(" by {} of {} containers", held.containers, capacity->containers),
-                wanted.memory, wanted.cores);
+                wanted.memory, wanted.cores, capacity->has_units ? "units" : "percent");
   }
   return {};
 }

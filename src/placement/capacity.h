@@ -47,6 +47,11 @@ class UsedCapacity {
   bool HasPod(const std::string& pod, const std::string& resource) const {
     return pods_.contains({pod, resource});
   }
+  // What AddPod added; null: nothing.
+  const UsageByDevice* OfPod(const std::string& pod, const std::string& resource) const {
+    const auto found = pods_.find({pod, resource});
+    return found == pods_.end() ? nullptr : &found->second;
+  }
   // Marks a device as used to an unknown extent.
   void AddUnknown(const std::string& device, std::string why);
   // The reason, or null if the device's usage is known.

@@ -63,7 +63,7 @@ TEST(CheckCapacity, GrantsWhatIsLeftAndNoMore) {
   EXPECT_EQ(Refusal({{kCard, {1, 600, 50}}}, {1, 400, 50}), "");
   EXPECT_EQ(Refusal({{kCard, {1, 600, 50}}}, {1, 401, 50}),
             std::string("nvidia.com/gpu: device ") + kCard +
-                " has 1000 MiB, of which 600 MiB and 50 percent of its compute time are taken: 401 "
+                " has 1000 MiB; 600 MiB and 50 percent of its compute time are taken, and 401 "
                 "MiB and 50 percent more do not fit");
   EXPECT_NE(Refusal({{kCard, {1, 600, 50}}}, {1, 400, 51}), "");
 }
@@ -71,8 +71,8 @@ TEST(CheckCapacity, GrantsWhatIsLeftAndNoMore) {
 TEST(CheckCapacity, NoMoreContainersThanTheCardIsFor) {
   EXPECT_EQ(Refusal({{kCard, {2, 20, 2}}}, {1, 10, 1}),
             std::string("nvidia.com/gpu: device ") + kCard +
-                " has 1000 MiB, of which 20 MiB and 2 percent of its compute time are taken by 2 "
-                "of 2 containers: 10 MiB and 1 percent more do not fit");
+                " has 1000 MiB; 20 MiB and 2 percent of its compute time are taken by 2 "
+                "of 2 containers, and 10 MiB and 1 percent more do not fit");
   EXPECT_EQ(Refusal({{kCard, {2, 20, 2}}}, {1, 10, 1}, false), "");
 }
 
@@ -82,8 +82,8 @@ TEST(CheckCapacity, OfACardOfUnknownMemoryNothingIsGrantedThatPodsAskFor) {
   const UsageByDevice more = {{kCard, {1, 400, 10}}};
   EXPECT_EQ(CheckCapacity(kGpus, cards, {}, more, true).error(),
             (Error{Reason::kUnreadable,
-                   std::string("nvidia.com/gpu: the driver does not tell how much memory device ") +
-                       kCard + " has, so that nobody can say whether 400 MiB of it are left"}));
+                   std::string("nvidia.com/gpu: the driver does not report the memory of device ") +
+                       kCard + ", so it is unknown whether 400 MiB are left"}));
   EXPECT_TRUE(CheckCapacity(kGpus, cards, {}, more, false))
       << "by sizes that the configuration says";
 }

@@ -44,9 +44,7 @@ Lack LackOf(const CandidateDevice& device, const DeviceSelector& selector) {
 // The requested compute time in the unit of the device's capacity.
 int32_t CoresOn(const DeviceCapacity& capacity, const Request& request,
                 const SharingTraits& traits) {
-  if (!traits.core_units || request.cores == 0) return request.cores;
-  return static_cast<int32_t>(
-      std::max<int64_t>(int64_t{capacity.cores} * request.cores / kAllCores, 1));
+  return traits.core_units ? UnitsOf(request, capacity.cores) : request.cores;
 }
 
 // A container that requests all compute time is alone on its device.

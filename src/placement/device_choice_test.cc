@@ -86,7 +86,7 @@ TEST_F(DeviceChoiceTest, WhoWantsAllOfTheTimeSharesWithNobody) {
   DeviceDemand demand = DemandOf({Asking("main", 1, 1000)});
   demand.containers[0].request.cores = 100;
   devices_[0].used = {1, 100, 0};
-  EXPECT_EQ(Choose(demand), "a container wants devices alone, and others are on them");
+  EXPECT_EQ(Choose(demand), "a container wants devices for itself, but other containers use them");
   devices_[0].capacity.cores = 200;  // of which 100 percent are a part
   EXPECT_EQ(Choose(demand), "main: " + std::string(kFirst) + "=1000:100;");
   devices_[0].capacity.cores = 100;
@@ -123,7 +123,7 @@ TEST_F(DeviceChoiceTest, WhoWantsADeviceAloneSharesNotEvenWithItsOwnPod) {
   demand.policy = {.keys = {HighestNumaFirst}, .alone = true};
   EXPECT_EQ(Choose(demand), On("a", kSecond, 1000) + On("b", kFirst, 1000));
   devices_[0].used = {1, 0, 0};
-  EXPECT_EQ(Choose(demand), "a container wants devices alone, and others are on them");
+  EXPECT_EQ(Choose(demand), "a container wants devices for itself, but other containers use them");
 }
 
 TEST_F(DeviceChoiceTest, DevicesOfOneNumaNodeAreAskedForAsThat) {
@@ -131,12 +131,12 @@ TEST_F(DeviceChoiceTest, DevicesOfOneNumaNodeAreAskedForAsThat) {
   DeviceDemand demand = DemandOf({Asking("main", 2, 1000)});
   demand.policy.together = Together::kOneNuma;
   EXPECT_EQ(ChooseDevices(demand, devices_).error(),
-            (Misfit{"no NUMA node has as many devices as a container wants at one", false}));
+            (Misfit{"no NUMA node has as many devices as a container wants on one node", false}));
   devices_.push_back(devices_[0]);
   devices_[2].capacity.device = "GPU-2";
   devices_[2].used.containers = 10;
   EXPECT_EQ(ChooseDevices(demand, devices_).error(),
-            (Misfit{"the devices with room are not at one NUMA node", true}));
+            (Misfit{"the devices with room are not on one NUMA node", true}));
   devices_[2].used.containers = 9;
   EXPECT_EQ(Choose(demand), fmt::format("main: {}=1000:30,GPU-2=1000:30;", kFirst));
 }
@@ -149,12 +149,11 @@ TEST_F(DeviceChoiceTest, MoreThanADeviceHasInAllDoesNotPass) {
 TEST_F(DeviceChoiceTest, WhatADeviceLacksLastIsSaid) {
   devices_[0].healthy = false;
   devices_[1].cordoned = true;
-  EXPECT_EQ(Choose(DemandOf({Asking("main", 1, 1000)})),
-            "the devices that it could have are cordoned");
+  EXPECT_EQ(Choose(DemandOf({Asking("main", 1, 1000)})), "its candidate devices are cordoned");
   devices_[1].cordoned = false;
   devices_[1].used = {10, 100, 10};
   EXPECT_EQ(Choose(DemandOf({Asking("main", 1, 1000)})),
-            "as many containers as devices may have are on them already");
+            "the devices already have as many containers as they may");
   EXPECT_EQ(Choose(DemandOf({Asking("main", 3, 1000)})),
             "the node has fewer devices than a container asks for");
 }
@@ -182,7 +181,7 @@ TEST_F(DeviceChoiceTest, IdsAreWantedAsTheyAre) {
   demand.selector.ids = {kFirst};
   EXPECT_EQ(Choose(demand), On("main", kFirst, 1000));
   demand.selector.no_ids = {kFirst};
-  EXPECT_EQ(Choose(demand), "too few devices are ones that the pod wants by their ids");
+  EXPECT_EQ(Choose(demand), "too few devices have ids that the pod wants");
 }
 
 TEST_F(DeviceChoiceTest, ADeviceHasTheFamilysNameInItsTypeAndAModeThatIsWanted) {
@@ -264,7 +263,7 @@ TEST_F(SlicedDeviceTest, RoomInPiecesIsNoSlice) {
 
 TEST_F(SlicedDeviceTest, NothingIsHadOfADeviceOfWhichNobodyKnowsWhatIsTaken) {
   devices_[0].unclear = true;
-  EXPECT_EQ(Choose(Want(1, 2000)), "it is not known what pods have of the devices");
+  EXPECT_EQ(Choose(Want(1, 2000)), "the pods' shares of the devices are unknown");
 }
 
 TEST_F(DeviceChoiceTest, ASizeThatCannotBeReadIsNoRequest) {
@@ -289,6 +288,9 @@ TEST_F(DeviceChoiceTest, ComputeTimeInUnitsIsGivenByPercentOfThese) {
   for (CandidateDevice& device : devices_) device.capacity.cores = 3;
   for (CandidateDevice& device : devices_) device.used.cores = 2;
   EXPECT_EQ(Choose(demand), fmt::format("main: {}=3000:1;", kSecond));
+  // 0 percent counts as no request, so it is all units.
+  demand.containers[0].request.cores = 0;
+  EXPECT_EQ(Choose(demand), "devices have too little compute time left");
 }
 
 TEST_F(DeviceChoiceTest, PartsOfADeviceMayHaveToBeEqual) {
@@ -305,7 +307,7 @@ TEST_F(DeviceChoiceTest, SeveralDevicesMayHaveToBeWholes) {
   DeviceDemand demand = DemandOf({Asking("main", 2, 8000)});
   demand.traits.several_whole = true;
   EXPECT_EQ(Choose(demand),
-            "a container asks for parts of several devices, which can be had as wholes alone");
+            "a container asks for parts of several devices, which are granted whole only");
   demand.containers[0].request.cores = 0;
   EXPECT_EQ(Choose(demand), fmt::format("main: {}=8000:0,{}=8000:0;", kSecond, kFirst));
 }
@@ -315,7 +317,7 @@ TEST_F(DeviceChoiceTest, ADeviceWithoutASizeIsCountedByContainers) {
   const DeviceDemand demand{.containers = {{.name = "main", .request = {.count = 2}}}};
   EXPECT_EQ(Choose(demand), fmt::format("main: {}=0:0,{}=0:0;", kSecond, kFirst));
   devices_[0].used.containers = 1;
-  EXPECT_EQ(Choose(demand), "as many containers as devices may have are on them already");
+  EXPECT_EQ(Choose(demand), "the devices already have as many containers as they may");
 }
 
 TEST_F(DeviceChoiceTest, DevicesThatAreNotTogetherAreNone) {

@@ -12,16 +12,15 @@ namespace {
 // Indexed by Lack.
 constexpr std::array kTexts = {
     Misfit{"too few devices are healthy", false},
-    Misfit{"the devices that it could have are cordoned", false},
+    Misfit{"its candidate devices are cordoned", false},
     Misfit{"too few devices are of a type that the pod wants", false},
     Misfit{"too few devices are divided in the way that the pod wants", false},
-    Misfit{"too few devices are ones that the pod wants by their ids", false},
+    Misfit{"too few devices have ids that the pod wants", false},
     Misfit{"devices have less in all than a container asks for", false},
-    Misfit{"a container asks for parts of several devices, which can be had as wholes alone",
-           false},
-    Misfit{"it is not known what pods have of the devices", true},
-    Misfit{"as many containers as devices may have are on them already", true},
-    Misfit{"a container wants devices alone, and others are on them", true},
+    Misfit{"a container asks for parts of several devices, which are granted whole only", false},
+    Misfit{"the pods' shares of the devices are unknown", true},
+    Misfit{"the devices already have as many containers as they may", true},
+    Misfit{"a container wants devices for itself, but other containers use them", true},
     Misfit{"devices are divided into parts of another size", true},
     Misfit{"devices have too little memory left", true},
     Misfit{"devices have too little compute time left", true},
@@ -30,9 +29,9 @@ constexpr std::array kTexts = {
 static_assert(kTexts.size() == static_cast<size_t>(Lack::kNothing));
 
 constexpr Misfit kTooFew{"the node has fewer devices than a container asks for", false};
-constexpr Misfit kTooFewAtOne{"no NUMA node has as many devices as a container wants at one",
+constexpr Misfit kTooFewAtOne{"no NUMA node has as many devices as a container wants on one node",
                               false};
-constexpr Misfit kNoRoomAtOne{"the devices with room are not at one NUMA node", true};
+constexpr Misfit kNoRoomAtOne{"the devices with room are not on one NUMA node", true};
 constexpr Misfit kTooFewOfOne{"too few devices belong together", false};
 constexpr Misfit kNoRoomOfOne{"the devices with room do not belong together", true};
 

@@ -8,13 +8,14 @@
 
 #include "base/quote.h"
 #include "placement/asked_sizes.h"
+#include "placement/units.h"
 #include "share/share.h"
 
 namespace tessera {
 namespace {
 
 Error Unfit(const kube::Pod& pod, std::string_view container, const Error& why) {
-  return {Reason::kBadSize, fmt::format("pod {}, container {}: it cannot have what it asks for: {}",
+  return {Reason::kBadSize, fmt::format("pod {}, container {}: its request cannot be granted: {}",
                                         pod.FullName(), container, why.message)};
 }
 
@@ -27,18 +28,19 @@ Result<std::vector<Fraction>> FitParts(const Request& request,
     const std::string device = DeviceOfShare(share);
     const auto capacity = std::ranges::find(capacities, device, &DeviceCapacity::device);
     if (capacity == capacities.end()) {
-      return Fail(Reason::kInvalid, "{} is no card of this node", Brief(device));
+      return Fail(Reason::kInvalid, "{} is not a card of this node", Brief(device));
     }
     Fraction& part = parts.try_emplace(device, Fraction{.device = device}).first->second;
     part.memory += request.MemoryOn(capacity->memory);
-    part.cores = std::min(part.cores + request.cores, kAllCores);
+    part.cores = std::min(part.cores + CoresOn(request, *capacity),
+                          capacity->has_units ? capacity->cores : kAllCores);
   }
   std::vector<Fraction> all;
   for (auto& [device, part] : parts) {
     // The limiter takes 0 as no limit. A larger value does not fit an annotation and would be
     // counted wrongly.
     if (part.memory <= 0 || part.memory > std::numeric_limits<int32_t>::max()) {
-      return Fail(Reason::kInvalid, "{} MiB of {} are no part of a card", part.memory,
+      return Fail(Reason::kInvalid, "{} MiB of {} is not a valid part of a card", part.memory,
                   Brief(device));
     }
     all.push_back(std::move(part));
@@ -80,6 +82,11 @@ struct Phases {
 }  // namespace
 
 RequestRules RulesOf(const std::string& resource, const FractionRequests& requests) {
+  if (requests.rules != nullptr) {
+    RequestRules rules = *requests.rules;
+    rules.count_name = resource;
+    return rules;
+  }
   return {.count_name = resource,
           .memory_name = requests.memory_name,
           .percentage_name = requests.percentage_name,
@@ -90,10 +97,20 @@ RequestRules RulesOf(const std::string& resource, const FractionRequests& reques
 }
 
 DeviceCapacity CapacityOf(const Device& device, const FractionRules& fractions) {
-  return {.device = device.key.id,
-          .containers = fractions.parts,
-          .memory = Cut(static_cast<double>(device.memory) * fractions.memory_scaling),
-          .cores = Cut(kAllCores * fractions.core_scaling)};
+  DeviceCapacity capacity{
+      .device = device.key.id,
+      .containers = fractions.parts,
+      .memory = Cut(static_cast<double>(device.memory) * fractions.memory_scaling)};
+  if (fractions.core_capacity.empty()) {
+    capacity.cores = Cut(kAllCores * fractions.core_scaling);
+    return capacity;
+  }
+  const auto units = device.traits->capacities.find(fractions.core_capacity);
+  capacity.has_units = true;
+  if (units != device.traits->capacities.end()) {
+    capacity.cores = static_cast<int32_t>(std::clamp<int64_t>(units->second, 0, UnitSet::kMost));
+  }
+  return capacity;
 }
 
 std::vector<DeviceCapacity> CapacitiesOf(const Offer& offer, const FractionRules& fractions) {
@@ -106,7 +123,7 @@ Result<PodPlacement> FitPlacement(const kube::Pod& pod, const RequestRules& rule
                                   std::span<const DeviceCapacity> capacities,
                                   const SharesByContainer& shares) {
   if (!pod.excess.empty()) {
-    return Fail(Reason::kBadSize, "pod {}: it cannot have what it asks for: {}", pod.FullName(),
+    return Fail(Reason::kBadSize, "pod {}: its request cannot be granted: {}", pod.FullName(),
                 pod.excess);
   }
   PodPlacement placement;

@@ -20,7 +20,7 @@ TEST_F(PlacementTest, ByAPodOfWhichSomethingIsOverItsBoundNothingIsDecided) {
   pod.excess = "annotations: hami.io/x has 250000 bytes, at most 32768 are read";
 
   EXPECT_EQ(PlacementText(FitPlacement(pod, rules_, TwoCapacities(), {{"main", {kFirst}}})),
-            "bad-size: pod team/train: it cannot have what it asks for: annotations: hami.io/x has "
+            "bad-size: pod team/train: its request cannot be granted: annotations: hami.io/x has "
             "250000 bytes, at most 32768 are read");
 }
 
@@ -41,7 +41,7 @@ TEST_F(PlacementTest, WhatAnAnnotationOfThePodAsksForIsRefusedWhereItIsNoSize) {
             fmt::format("main: {}=3000:30;", kFirst));
   pod.annotations["tessera.dev/gpu-memory"] = "3000MB";
   EXPECT_EQ(PlacementText(FitPlacement(pod, rules_, TwoCapacities(), shares)),
-            "bad-size: pod team/train, container main: it cannot have what it asks for: annotation "
+            "bad-size: pod team/train, container main: its request cannot be granted: annotation "
             "tessera.dev/gpu-memory is 3000MB: write how many MiB of each GPU, '3000', or a size "
             "with its unit, '3000Mi' or '3Gi'");
 }
@@ -118,7 +118,7 @@ TEST(UsageOf, NoDevicesAreNoUsage) {
   EXPECT_EQ(UsageOfPlacement(PodPlacement{{.name = "web"}}, nullptr), UsageByDevice());
 }
 
-// Of a GPU with so many MiB.
+// The capacity of a GPU with so many MiB.
 DeviceCapacity Capacity(int64_t memory, double memory_scaling, double core_scaling = 1) {
   return CapacityOf({.key = {kGpu, kFirst}, .memory = memory},
                     {.parts = 5, .memory_scaling = memory_scaling, .core_scaling = core_scaling});

@@ -37,15 +37,15 @@ Status CheckBoth(const kube::Container& container, const std::string& resource) 
   if (request == nullptr) return {};
   if (limit == nullptr) {
     return Fail(Reason::kInvalid,
-                "container {} has {} in its requests alone: write it into its limits",
+                "container {} has {} only in its requests; put it into its limits",
                 Brief(container.name), resource);
   }
   const auto number = WholeQuantity(*limit);
   const bool same = *limit == *request || (number && number == WholeQuantity(*request));
   if (same) return {};
   return Fail(Reason::kInvalid,
-              "container {} has {} of {} in its limits and {} in its requests: write the same, or "
-              "the limit alone",
+              "container {} has {} of {} in its limits and {} in its requests; make them equal, or "
+              "set only the limit",
               Brief(container.name), Brief(*limit), resource, Brief(*request));
 }
 
@@ -113,18 +113,17 @@ Status CheckCores(const kube::Container& container, const RequestRules& rules, i
   const std::string* text = In(container.limits, rules.cores_name);
   const int64_t all = count * measure.most;
   if (text == nullptr || WholeQuantity(*text) == all) return {};
-  return Fail(
-      Reason::kInvalid,
-      "container {} asks for {} of {} and for {} devices, which it has all the compute time "
-      "of: write {}, or leave it out",
-      Brief(container.name), Brief(*text), rules.cores_name, count, all);
+  return Fail(Reason::kInvalid,
+              "container {} asks for {} of {} and for {} whole devices; write {}, or leave it out",
+              Brief(container.name), Brief(*text), rules.cores_name, count, all);
 }
 
 // Checks devices that come in steps or only whole.
 Status CheckSeveral(const kube::Container& container, const RequestRules& rules, int64_t count) {
   if (count % rules.count_step != 0) {
     return Fail(Reason::kInvalid,
-                "container {} asks for {} of {}, which go together by {}: write a multiple of that",
+                "container {} asks for {} of {}, which are granted in groups of {}; write a "
+                "multiple of that",
                 Brief(container.name), count, rules.count_name, rules.count_step);
   }
   if (!rules.several_whole || rules.sizes.empty() || count <= 1) return {};
@@ -133,8 +132,8 @@ Status CheckSeveral(const kube::Container& container, const RequestRules& rules,
   const int64_t factor = std::max(rules.memory_factor, 1);
   if (memory == 0 || SizeFor(memory * factor, rules) == rules.sizes.back()) return {};
   return Fail(Reason::kInvalid,
-              "container {} asks for {} of {} and for a part of each by {}: several can be had as "
-              "wholes alone; ask for one, or leave out the part",
+              "container {} asks for {} of {} and for a part of each by {}; several devices are "
+              "granted whole only, so ask for one or leave out the part",
               Brief(container.name), count, rules.count_name, rules.memory_name);
 }
 
@@ -148,8 +147,7 @@ std::string FirstAskedOf(const kube::Container& container, const RequestRules& r
 
 Status CheckContradictions(const kube::Container& container, const RequestRules& rules) {
   if (IsAsked(container, rules.memory_name) && IsAsked(container, rules.percentage_name)) {
-    return Fail(Reason::kInvalid,
-                "container {} asks for {} and {}, which say the same in two ways: leave out one",
+    return Fail(Reason::kInvalid, "container {} asks for {} and {}, which set the same; remove one",
                 Brief(container.name), rules.memory_name, rules.percentage_name);
   }
   if (In(container.limits, rules.count_name) == nullptr || IsAsked(container, rules.count_name) ||

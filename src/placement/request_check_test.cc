@@ -75,8 +75,7 @@ TEST(CheckRequest, PercentagesEndAtAHundred) {
 
 TEST(CheckRequest, TwoSizesContradictEachOther) {
   EXPECT_EQ(AmountError({{"a.io/mem", "3000"}, {"a.io/percent", "50"}}),
-            "container c asks for a.io/mem and a.io/percent, which say the same in two ways: leave "
-            "out one");
+            "container c asks for a.io/mem and a.io/percent, which set the same; remove one");
 }
 
 TEST(CheckRequest, PartsOfNoDeviceContradictThemselves) {
@@ -88,10 +87,10 @@ TEST(CheckRequest, PartsOfNoDeviceContradictThemselves) {
 TEST(CheckRequest, RequestsAreLikeTheirLimits) {
   EXPECT_EQ(AmountError({{"a.io/mem", "3k"}}, SomeRules(), {{"a.io/mem", "3000"}}), "");
   EXPECT_EQ(AmountError({{"a.io/mem", "3000"}}, SomeRules(), {{"a.io/mem", "4000"}}),
-            "container c has 3000 of a.io/mem in its limits and 4000 in its requests: write the "
-            "same, or the limit alone");
+            "container c has 3000 of a.io/mem in its limits and 4000 in its requests; make them "
+            "equal, or set only the limit");
   EXPECT_EQ(AmountError({}, SomeRules(), {{"a.io/mem", "3000"}}),
-            "container c has a.io/mem in its requests alone: write it into its limits");
+            "container c has a.io/mem only in its requests; put it into its limits");
 }
 
 TEST(AsksForAny, NothingIsAskedWithNothingOrWithZeros) {
@@ -111,7 +110,8 @@ TEST(CheckRequest, DevicesThatGoTogetherAreAskedForByMultiples) {
   EXPECT_EQ(AmountError({{"a.io/gpu", "1"}}, rules), "");
   EXPECT_EQ(AmountError({{"a.io/gpu", "4"}}, rules), "");
   EXPECT_EQ(AmountError({{"a.io/gpu", "5"}}, rules),
-            "container c asks for 5 of a.io/gpu, which go together by 2: write a multiple of that");
+            "container c asks for 5 of a.io/gpu, which are granted in groups of 2; write a "
+            "multiple of that");
 }
 
 TEST(CheckRequest, SeveralDevicesWithSizesAreWholes) {
@@ -123,8 +123,8 @@ TEST(CheckRequest, SeveralDevicesWithSizesAreWholes) {
   EXPECT_EQ(AmountError({{"a.io/gpu", "2"}, {"a.io/mem", "11"}}, rules), "");
   EXPECT_EQ(AmountError({{"a.io/gpu", "2"}}, rules), "");
   EXPECT_EQ(AmountError({{"a.io/gpu", "2"}, {"a.io/mem", "10"}}, rules),
-            "container c asks for 2 of a.io/gpu and for a part of each by a.io/mem: several can be "
-            "had as wholes alone; ask for one, or leave out the part");
+            "container c asks for 2 of a.io/gpu and for a part of each by a.io/mem; several "
+            "devices are granted whole only, so ask for one or leave out the part");
   EXPECT_EQ(AmountError({{"a.io/gpu", "1"}, {"a.io/mem", "26"}}, rules),
             "container c asks for 26 of a.io/mem: write how many times 10 MiB of each device, a "
             "whole number from 0 to 25");
@@ -135,9 +135,9 @@ TEST(CheckRequest, CoresAreThoseThatTheRulesHave) {
   rules.several_cores = true;
   EXPECT_EQ(AmountError({{"a.io/gpu", "1"}, {"a.io/cores", "30"}}, rules), "");
   EXPECT_EQ(AmountError({{"a.io/gpu", "3"}, {"a.io/cores", "300"}}, rules), "");
-  EXPECT_EQ(AmountError({{"a.io/gpu", "3"}, {"a.io/cores", "30"}}, rules),
-            "container c asks for 30 of a.io/cores and for 3 devices, which it has all the compute "
-            "time of: write 300, or leave it out");
+  EXPECT_EQ(
+      AmountError({{"a.io/gpu", "3"}, {"a.io/cores", "30"}}, rules),
+      "container c asks for 30 of a.io/cores and for 3 whole devices; write 300, or leave it out");
   rules.cores_need = "a word";
   EXPECT_EQ(AmountError({{"a.io/gpu", "1"}, {"a.io/cores", "30"}}, rules),
             "container c asks for a.io/cores, which needs a word: add that, or leave it out");

@@ -33,7 +33,7 @@ std::optional<int64_t> NumberAskedFor(const kube::Container& container,
 }
 
 tl::unexpected<Error> NotBelowLimit(const kube::Container& container, const std::string& resource) {
-  return Fail(Reason::kInvalid, "container {} asks for {} of {}, which is no number below 2^31",
+  return Fail(Reason::kInvalid, "container {} asks for {} of {}, which is not a number below 2^31",
               Brief(container.name), Brief(*LimitOrRequest(container, resource)), resource);
 }
 
@@ -60,6 +60,11 @@ int32_t Percent(int64_t number) {
   return static_cast<int32_t>(std::clamp<int64_t>(number, 0, 100));
 }
 
+std::string CoresText(int32_t cores, const DeviceCapacity& capacity) {
+  return capacity.has_units ? Count(static_cast<size_t>(std::max(cores, 0)), "compute unit")
+                            : fmt::format("{} % of the cores", cores);
+}
+
 // The limiter takes 0 as no limit, so 0 is refused.
 Status CheckPart(const Fraction& part, const Request& request, const DeviceCapacity& capacity) {
   const int32_t memory = request.MemoryOn(capacity.memory);
@@ -67,11 +72,12 @@ Status CheckPart(const Fraction& part, const Request& request, const DeviceCapac
     return Fail(Reason::kInvalid, "{} MiB of {}, where the container asks for {}", part.memory,
                 Brief(part.device), memory);
   }
-  const int32_t least = request.cores == 0 ? 0 : 1;
-  const int32_t most = request.cores == 0 ? 100 : request.cores;
+  const int32_t asked = CoresOn(request, capacity);
+  const int32_t least = asked == 0 ? 0 : 1;
+  const int32_t most = asked == 0 ? 100 : asked;
   if (part.cores < least || part.cores > most) {
-    return Fail(Reason::kInvalid, "{} % of the cores of {}, where the container asks for {}",
-                part.cores, Brief(part.device), request.cores);
+    return Fail(Reason::kInvalid, "{} of {}, where the container asks for {}",
+                CoresText(part.cores, capacity), Brief(part.device), asked);
   }
   return {};
 }
@@ -82,6 +88,15 @@ std::optional<int32_t> SizeFor(int64_t memory, const RequestRules& rules) {
   if (memory > std::max(rules.most_memory, rules.sizes.back())) return std::nullopt;
   const auto size = std::ranges::lower_bound(rules.sizes, memory);
   return size == rules.sizes.end() ? rules.sizes.back() : *size;
+}
+
+int32_t UnitsOf(const Request& request, int32_t units) {
+  const int64_t percent = request.cores == 0 ? kAllCores : request.cores;
+  return static_cast<int32_t>(std::max<int64_t>(units * percent / kAllCores, 1));
+}
+
+int32_t CoresOn(const Request& request, const DeviceCapacity& capacity) {
+  return capacity.has_units ? UnitsOf(request, capacity.cores) : request.cores;
 }
 
 int32_t Request::MemoryOn(int32_t total) const {
@@ -119,7 +134,7 @@ Status CheckParts(std::span<const Fraction> parts, const Request& request,
   for (const Fraction& part : parts) {
     const auto capacity = std::ranges::find(capacities, part.device, &DeviceCapacity::device);
     if (capacity == capacities.end()) {
-      return Fail(Reason::kInvalid, "{} is no card of this node", Brief(part.device));
+      return Fail(Reason::kInvalid, "{} is not a card of this node", Brief(part.device));
     }
     if (!seen.insert(part.device).second) {
       return Fail(Reason::kInvalid, "{} is there twice", Brief(part.device));
@@ -140,9 +155,10 @@ std::string LessThanAsked(std::span<const Fraction> parts, const Request& reques
       less.push_back(
           fmt::format("{} MiB of {} instead of {}", part.memory, Brief(part.device), memory));
     }
-    const int32_t cores = request.cores == 0 ? 100 : request.cores;
+    const int32_t asked = CoresOn(request, *capacity);
+    const int32_t cores = asked == 0 ? 100 : asked;
     if (part.cores > 0 && part.cores < cores) {
-      less.push_back(fmt::format("{} % of the cores of {} instead of {}", part.cores,
+      less.push_back(fmt::format("{} of {} instead of {}", CoresText(part.cores, *capacity),
                                  Brief(part.device), cores));
     }
   }

@@ -71,9 +71,16 @@ struct DeviceCapacity {
   std::string device;      // device id
   int32_t containers = 0;  // maximum at a time
   int32_t memory = 0;      // MiB; 0: unknown
-  int32_t cores = 0;       // percent of its compute time
+  int32_t cores = 0;       // percent of its compute time, or its units
+  bool has_units = false;  // `cores` are units
   bool operator==(const DeviceCapacity&) const = default;
 };
+
+// The requested compute time on a device of so many units: at least one of them. Units have no
+// "no limit", so 0 percent are all, as if the container asked for none.
+int32_t UnitsOf(const Request& request, int32_t units);
+// The requested compute time in what the device counts.
+int32_t CoresOn(const Request& request, const DeviceCapacity& capacity);
 
 // Checks the parts against the request: the requested number of distinct devices of this node, and
 // no more memory and cores on each. A misfit is kInvalid and named.

@@ -112,8 +112,7 @@ TEST(Resolve, CoresAreAtMostAHundred) {
 
 TEST(Resolve, MemoryThatNoInt32HoldsIsRefused) {
   const std::string refused =
-      "container app asks for {} of nvidia.com/gpumem, which is no number "
-      "below 2^31";
+      "container app asks for {} of nvidia.com/gpumem, which is not a number below 2^31";
   const auto memory = [](const std::string& text, int32_t factor = 1) {
     return ResolveError({{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", text}},
                         Rules(0, 0, factor));
@@ -126,7 +125,7 @@ TEST(Resolve, MemoryThatNoInt32HoldsIsRefused) {
   EXPECT_EQ(memory("2097151", 1024), "");
   EXPECT_EQ(memory("2097152", 1024), fmt::format(fmt::runtime(refused), "2097152"));
   EXPECT_EQ(ResolveError({{"nvidia.com/gpu", "3G"}}),
-            "container app asks for 3G of nvidia.com/gpu, which is no number below 2^31");
+            "container app asks for 3G of nvidia.com/gpu, which is not a number below 2^31");
 }
 
 TEST(Resolve, TheSiteNamesTheResources) {
@@ -214,12 +213,30 @@ TEST(CheckParts, AnyCoresFitOneThatAsksForNoLimit) {
 
 TEST(CheckParts, ACardOfAnotherNodeIsRefused) {
   EXPECT_EQ(PartsError(OneOf("GPU-x"), {.count = 1, .memory = 3000}),
-            "GPU-x is no card of this node");
+            "GPU-x is not a card of this node");
 }
 
 TEST(CheckParts, ACardIsThereOnce) {
   EXPECT_EQ(PartsError({{"GPU-a", 3000, 0}, {"GPU-a", 3000, 0}}, {.count = 2, .memory = 3000}),
             "GPU-a is there twice");
+}
+
+TEST(CheckParts, ComputeUnitsAreThePercentageOfTheDevicesOwn) {
+  const std::vector<DeviceCapacity> capacities = {
+      {.device = "a", .containers = 10, .memory = 10'000, .cores = 304, .has_units = true}};
+  const Request request{.count = 1, .memory = 1'000, .cores = 25};
+  const auto check = [&](int units) -> std::string {
+    const std::vector<Fraction> parts = {{.device = "a", .memory = 1'000, .cores = units}};
+    const Status fits = CheckParts(parts, request, capacities);
+    return fits ? LessThanAsked(parts, request, capacities) : fits.error().message;
+  };
+  EXPECT_EQ(check(76), "");
+  EXPECT_EQ(check(77), "77 compute units of a, where the container asks for 76");
+  EXPECT_EQ(check(0), "0 compute units of a, where the container asks for 76");
+  EXPECT_EQ(check(1), "1 compute unit of a instead of 76");
+  EXPECT_EQ(CoresOn({.cores = 1}, {.device = "a", .cores = 20, .has_units = true}), 1);
+  EXPECT_EQ(CoresOn({.cores = 100}, {.device = "a", .cores = 304, .has_units = true}), 304);
+  EXPECT_EQ(CoresOn({.cores = 0}, {.device = "a", .cores = 304, .has_units = true}), 304);
 }
 
 TEST(LessThanAsked, SaysWhatOfEachCardIsLess) {

@@ -43,7 +43,8 @@ Result<std::vector<std::string>> TextsIn(const json::Object& object, std::string
   std::vector<std::string> texts;
   const json::Array* array = json::GetArray(object, key);
   for (const json::Value& text : array == nullptr ? json::Array() : *array) {
-    if (!text.is_string()) return Fail(Reason::kStateCorrupt, "'{}' has what is no text", key);
+    if (!text.is_string())
+      return Fail(Reason::kStateCorrupt, "'{}' has an entry that is not text", key);
     texts.emplace_back(text.get_string());
   }
   return texts;
@@ -65,7 +66,7 @@ Result<cdi::Edits> EditsIn(const json::Object& object, std::string_view key) {
   const json::Object* value = json::GetObject(object, key);
   if (value == nullptr) return cdi::Edits();
   cdi::Document document = TRY(cdi::Read(json::Write(*value)));
-  if (document.devices.size() != 1) return Fail(Reason::kStateCorrupt, "'{}' is none", key);
+  if (document.devices.size() != 1) return Fail(Reason::kStateCorrupt, "'{}' is invalid", key);
   return std::move(document.devices.front().edits);
 }
 
@@ -78,6 +79,14 @@ UnreadPreparation PartsOf(std::string_view text) {
   parts.devices = TextsIn(*object, "devices").value_or(std::vector<std::string>());
   parts.hardware = TextsIn(*object, "hardware").value_or(std::vector<std::string>());
   return parts;
+}
+
+// The entry in a file's text, if it is the grant's.
+Result<Preparation> EntryOf(const std::string& grant, const Result<std::string>& text) {
+  if (!text) return Fail(text.error());
+  Preparation entry = TRY(ReadPreparation(*text));
+  if (entry.grant != grant) return Fail(Reason::kStateCorrupt, "it belongs to another grant");
+  return entry;
 }
 
 }  // namespace
@@ -107,11 +116,10 @@ Result<Preparation> ReadPreparation(std::string_view text) {
   const json::Object* object = value.if_object();
   const auto version = object == nullptr ? std::nullopt : json::GetInt(*object, "version");
   if (version > kVersion) {
-    return Fail(Reason::kStateNewer, "it is of version {}, and this agent reads {}", *version,
-                kVersion);
+    return Fail(Reason::kStateNewer, "it has version {}, this agent reads {}", *version, kVersion);
   }
   if (version != kVersion) {
-    return Fail(Reason::kStateCorrupt, "it is no entry of what is prepared");
+    return Fail(Reason::kStateCorrupt, "it is not a preparation");
   }
   const auto text_of = [&](std::string_view key) {
     return json::GetString(*object, key).value_or("");
@@ -157,18 +165,21 @@ Result<Journal::Contents> Journal::Read() const {
     const std::string grant = file.substr(0, file.size() - kSuffix.size());
     if (!IsGrantName(grant)) continue;
     const auto text = os::ReadFile(PathOf(grant));
-    auto entry = text ? ReadPreparation(*text) : Fail(text.error());
-    if (entry && entry->grant == grant) {
+    if (auto entry = EntryOf(grant, text)) {
       contents.entries.push_back(*std::move(entry));
     } else {
-      const std::string why = entry ? "it is of another grant" : entry.error().message;
       UnreadPreparation parts = PartsOf(text.value_or(""));
-      parts.why = {Reason::kJournalUnreadable,
-                   PathOf(grant) + " says what is prepared, and cannot be read: " + why};
+      parts.why = {
+          Reason::kJournalUnreadable,
+          PathOf(grant) + " records a preparation and cannot be read: " + entry.error().message};
       contents.unreadable[grant] = std::move(parts);
     }
   }
   return contents;
+}
+
+Result<Preparation> Journal::ReadOne(const std::string& grant) const {
+  return EntryOf(grant, os::ReadFile(PathOf(grant)));
 }
 
 Status Journal::Check() const {
@@ -196,8 +207,8 @@ std::optional<Error> LeftIn(const Journal& journal) {
   for (const auto& [grant, unread] : left->unreadable) resources.insert(unread.resource);
   resources.erase("");
   std::string text = fmt::format(
-      "{} not undone yet, of {}: let an agent that has that configured run, without pods that use "
-      "it, until {} is empty; a reboot alone undoes nothing",
+      "{} not undone yet, of {}. Run an agent that has these configured, without pods that use "
+      "them, until {} is empty; a reboot undoes nothing",
       Count(count, "grant"),
       resources.empty() ? "unknown resources"
                         : Join(std::vector<std::string>(resources.begin(), resources.end()), ", "),

@@ -72,6 +72,8 @@ class Journal {
     std::map<std::string, UnreadPreparation> unreadable{};  // by grant
   };
   Result<Contents> Read() const;
+  // One entry again.
+  Result<Preparation> ReadOne(const std::string& grant) const;
   // Tests that an entry can be written now.
   Status Check() const;
   // Replaces the entry; it is on disk at the return.

@@ -83,17 +83,17 @@ TEST_F(JournalTest, AnEntryThatCannotBeReadCostsNoOther) {
 
   ASSERT_TRUE(read);
   EXPECT_EQ(read->entries, std::vector{Whole()});
-  const std::string unread = " says what is prepared, and cannot be read: ";
-  EXPECT_EQ(read->unreadable,
-            (std::map<std::string, UnreadPreparation>{
-                {"00000000000000000000000000000003",
-                 {.why = {Reason::kJournalUnreadable,
-                          torn + unread + "it is no entry of what is prepared"}}},
-                {"00000000000000000000000000000004",
-                 {.why = {Reason::kJournalUnreadable, other + unread + "it is of another grant"},
-                  .resource = "fixture.com/card",
-                  .devices = {"0", "1"},
-                  .hardware = {"slot-0"}}}}));
+  const std::string unread = " records a preparation and cannot be read: ";
+  EXPECT_EQ(
+      read->unreadable,
+      (std::map<std::string, UnreadPreparation>{
+          {"00000000000000000000000000000003",
+           {.why = {Reason::kJournalUnreadable, torn + unread + "it is not a preparation"}}},
+          {"00000000000000000000000000000004",
+           {.why = {Reason::kJournalUnreadable, other + unread + "it belongs to another grant"},
+            .resource = "fixture.com/card",
+            .devices = {"0", "1"},
+            .hardware = {"slot-0"}}}}));
 }
 
 TEST_F(JournalTest, OfANewerAgentsEntryItIsKnownWhichDevicesItIsAbout) {
@@ -106,14 +106,13 @@ TEST_F(JournalTest, OfANewerAgentsEntryItIsKnownWhichDevicesItIsAbout) {
   const auto read = journal_.Read();
 
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->unreadable,
-            (std::map<std::string, UnreadPreparation>{
-                {"00000000000000000000000000000003",
-                 {.why = {Reason::kJournalUnreadable,
-                          newer + " says what is prepared, and cannot be read: it is of version "
-                                  "2, and this agent reads 1"},
-                  .resource = "fixture.com/card",
-                  .devices = {"1"}}}}));
+  EXPECT_EQ(read->unreadable, (std::map<std::string, UnreadPreparation>{
+                                  {"00000000000000000000000000000003",
+                                   {.why = {Reason::kJournalUnreadable,
+                                            newer + " records a preparation and cannot be read: it "
+                                                    "has version 2, this agent reads 1"},
+                                    .resource = "fixture.com/card",
+                                    .devices = {"1"}}}}));
 }
 
 TEST_F(JournalTest, WhetherAnEntryCouldBeWrittenIsKnownWithoutOne) {
@@ -130,9 +129,9 @@ TEST_F(JournalTest, WhatIsLeftNamesItsResourcesAndWhoUndoesIt) {
   EXPECT_EQ(LeftIn(journal_), std::nullopt);
   ASSERT_TRUE(journal_.Write(Whole()));
   const std::string left =
-      "of fixture.com/card: let an agent that has that configured run, without pods that use it, "
+      "of fixture.com/card. Run an agent that has these configured, without pods that use them, "
       "until " +
-      journal_.directory() + " is empty; a reboot alone undoes nothing";
+      journal_.directory() + " is empty; a reboot undoes nothing";
   EXPECT_EQ(LeftIn(journal_), (Error{Reason::kNotUnprepared, "1 grant not undone yet, " + left}));
 
   const std::string torn = journal_.PathOf("00000000000000000000000000000003");

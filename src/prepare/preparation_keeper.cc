@@ -21,7 +21,7 @@ void PreparationKeeper::Open(const kubelet::Directories& directories) {
   preparations_->Open(directories.device_plugins());
   if (std::exchange(opened_, true) || !preparations_->any()) return;
   const Status loaded = preparations_->Load();
-  if (!loaded) log::Warn("what earlier agents have prepared is not known yet", loaded.error());
+  if (!loaded) log::Warn("the preparations of earlier agents are not known yet", loaded.error());
   RefreshStanding();
 }
 

@@ -27,12 +27,25 @@ bool IsOwn(const Preparation& entry, const Preparation& wanted) {
   return entry.resource == wanted.resource && Meet(entry.grants, wanted.grants);
 }
 
+// Shares of a grant with parts do not say which devices it has, so other pods' entries for the same
+// shares may be of other devices.
+bool SameShares(const Preparation& entry, const Preparation& wanted, bool has_parts) {
+  if (entry.resource != wanted.resource) return false;
+  if (IsOwn(entry, wanted)) return true;
+  const bool of_them =
+      !has_parts || entry.pod_uid == wanted.pod_uid || Meet(entry.devices, wanted.devices);
+  return of_them && Meet(entry.share_ids, wanted.share_ids);
+}
+
 // True if `entry`, which has other shares, blocks a device of `wanted`. Shares of one device that
-// are all offered do not block each other: each is prepared for its own grant.
-bool SharesDevice(const Preparation& entry, const Preparation& wanted, const Offer& offer) {
+// are all offered do not block each other: each is prepared for its own grant. Nor do parts, whose
+// shares may be of any device.
+bool SharesDevice(const Preparation& entry, const Preparation& wanted, bool has_parts,
+                  const Offer& offer) {
   if (entry.resource != wanted.resource || !Meet(entry.devices, wanted.devices)) {
     return Meet(entry.hardware, wanted.hardware);
   }
+  if (has_parts) return false;
   return entry.share_ids.empty() ||
          !std::ranges::all_of(entry.share_ids, [&](const std::string& id) {
            return offer.shares.Find(id) != nullptr;
@@ -64,28 +77,30 @@ Status Preparations::Load() {
   const std::string boot_id = TRY(os::ReadBootId());
   Journal::Contents contents = TRY(journal_.Read());
   for (const auto& [grant, unread] : contents.unreadable) {
-    log::LogError("what is prepared for a grant is not known, and not undone", unread.why,
+    log::LogError("cannot read a grant's preparation, so it is not undone", unread.why,
                   {{"grant", grant}});
   }
   {
     const MutexLock lock(mutex_);
     boot_id_ = boot_id;
-    for (Preparation& entry : contents.entries) {
-      Item item{.entry = std::move(entry)};
-      if (item.entry.step == PrepareStep::kUnpreparing) {
-        item.trouble = Error{Reason::kNotUnprepared,
-                             "it is not back from its last container: the agent ended meanwhile"};
-      } else if (item.entry.boot_id != boot_id) {
-        item.entry.step = PrepareStep::kPreparing;
-      }
-      std::string grant = item.entry.grant;
-      items_.emplace(std::move(grant), std::move(item));
-    }
+    for (Preparation& entry : contents.entries) TakeIn(std::move(entry));
     unreadable_ = std::move(contents.unreadable);
     lock_.emplace(std::move(taken));
   }
   changed_();
   return {};
+}
+
+void Preparations::TakeIn(Preparation entry) {
+  Item item{.entry = std::move(entry)};
+  if (item.entry.step == PrepareStep::kUnpreparing) {
+    item.trouble = Error{Reason::kNotUnprepared,
+                         "it was not restored after its last container: the agent ended first"};
+  } else if (item.entry.boot_id != boot_id_) {
+    item.entry.step = PrepareStep::kPreparing;
+  }
+  std::string grant = item.entry.grant;
+  items_.emplace(std::move(grant), std::move(item));
 }
 
 void Preparations::Begin(Start start) {
@@ -117,10 +132,11 @@ Result<Preparations::Named> Preparations::NamedFor(const Start& start) {
     checkpoint = checkpoint_;
   }
   const Result<HeldGrantsPtr> held =
-      checkpoint != nullptr ? checkpoint->Read() : Fail(Reason::kKubeletAbsent, "it has not come");
+      checkpoint != nullptr ? checkpoint->Read()
+                            : Fail(Reason::kKubeletAbsent, "kubelet has not written it");
   if (!held) {
     return Fail(Reason::kGrantUnknown,
-                "{}: kubelet's checkpoint does not say which container this is: {}", resource,
+                "{}: kubelet's checkpoint does not identify the container: {}", resource,
                 held.error().message);
   }
   const HeldGrants::Matches& some = (*held)->WithIds(resource, start.share_ids);
@@ -138,7 +154,7 @@ Result<Preparations::Named> Preparations::NamedFor(const Start& start) {
   return named;
 }
 
-// Null: the grants are prepared, or have no name.
+// Null: the grants have no name.
 Result<std::shared_ptr<Preparations::Job>> Preparations::Claim(const Start& start) {
   TRY(Load());
   const auto job = std::make_shared<Job>();
@@ -149,41 +165,40 @@ Result<std::shared_ptr<Preparations::Job>> Preparations::Claim(const Start& star
   entry.grants.assign(named.grants.begin(), named.grants.end());
   entry.pod_uid = named.pod_uid;
   const Status described = Describe(start, *job);
-  std::optional<Preparation> prepared;
-  bool is_news = false;
-  {
-    const MutexLock lock(mutex_);
-    for (const std::string& grant : entry.grants) {
-      const auto unread = unreadable_.find(grant);
-      if (unread != unreadable_.end()) return Fail(unread->second.why);
-    }
-    const auto own = std::ranges::find_if(items_, [&](const auto& one) {
-      const Item& item = one.second;
-      return IsOwn(item.entry, entry) && item.entry.step == PrepareStep::kPrepared && !item.busy;
-    });
-    if (own != items_.end()) {
-      prepared = own->second.entry;
-      for (const std::string& grant : entry.grants) {
-        if (std::ranges::count(prepared->grants, grant) > 0) continue;
-        prepared->grants.push_back(grant);
-        is_news = true;
-      }
-      own->second.busy = true;
-    } else {
-      TRY(CheckReadable(entry));
-      const std::vector<Item*> former = TRY(InTheWay(start, entry, named));
-      if (!described) return Fail(described.error());
-      entry.boot_id = boot_id_;
-      for (Item* item : former) {
-        item->busy = true;
-        job->former.push_back(item->entry.grant);
-      }
-      if (former.empty()) items_.emplace(entry.grant, Item{.entry = entry, .busy = true});
-    }
+  const MutexLock lock(mutex_);
+  for (const std::string& grant : entry.grants) {
+    const auto unread = unreadable_.find(grant);
+    if (unread != unreadable_.end()) return Fail(unread->second.why);
   }
-  if (!prepared) return job;
-  TRY(Confirm(*std::move(prepared), is_news));
-  return nullptr;
+  const auto own = std::ranges::find_if(items_, [&](const auto& one) {
+    const Item& item = one.second;
+    return IsOwn(item.entry, entry) && item.entry.step == PrepareStep::kPrepared && !item.busy;
+  });
+  if (own != items_.end()) {
+    ClaimPrepared(own->second, *job);
+    return job;
+  }
+  TRY(CheckReadable(entry));
+  const std::vector<Item*> former = TRY(InTheWay(start, entry, named));
+  if (!described) return Fail(described.error());
+  entry.boot_id = boot_id_;
+  for (Item* item : former) {
+    item->busy = true;
+    job->former.push_back(item->entry.grant);
+  }
+  if (former.empty()) items_.emplace(entry.grant, Item{.entry = entry, .busy = true});
+  return job;
+}
+
+void Preparations::ClaimPrepared(Item& item, Job& job) {
+  item.busy = true;
+  const std::vector<std::string> grants = std::exchange(job.entry, item.entry).grants;
+  job.is_prepared = true;
+  for (const std::string& grant : grants) {
+    if (std::ranges::count(job.entry.grants, grant) > 0) continue;
+    job.entry.grants.push_back(grant);
+    job.is_news = true;
+  }
 }
 
 Status Preparations::CheckReadable(const Preparation& wanted) const {
@@ -203,23 +218,24 @@ Status Preparations::CheckReadable(const Preparation& wanted) const {
 Result<std::vector<Preparations::Item*>> Preparations::InTheWay(const Start& start,
                                                                 const Preparation& wanted,
                                                                 const Named& named) {
+  const bool has_parts = !start.parts.empty();
   std::vector<Item*> met;
   for (auto& [grant, item] : items_) {
     const Preparation& entry = item.entry;
-    const bool same_shares = entry.resource == wanted.resource &&
-                             (IsOwn(entry, wanted) || Meet(entry.share_ids, wanted.share_ids));
-    if (!same_shares && !SharesDevice(entry, wanted, start.binding.offer)) continue;
+    const bool same_shares = SameShares(entry, wanted, has_parts);
+    if (!same_shares && !SharesDevice(entry, wanted, has_parts, start.binding.offer)) continue;
     if (item.busy) {
       const bool undone = entry.step == PrepareStep::kUnpreparing;
       return Fail(undone ? Reason::kNotUnprepared : Reason::kPrepareTimedOut,
                   "{}: device {} is still being {}", entry.resource, Join(entry.devices, ","),
-                  undone ? "brought back from an earlier container" : "made ready");
+                  undone ? "restored after an earlier container" : "made ready");
     }
     if (!same_shares && Meet(entry.grants, named.live)) {
-      return Fail(Reason::kNotUnprepared,
-                  "{}: device {} is another container's until pod {} has ended, which has {} of {}",
-                  wanted.resource, Join(wanted.devices, ","), entry.pod_uid,
-                  Join(entry.share_ids, ","), entry.resource);
+      return Fail(
+          Reason::kNotUnprepared,
+          "{}: device {} belongs to another container until pod {} has ended, which holds {} of {}",
+          wanted.resource, Join(wanted.devices, ","), entry.pod_uid, Join(entry.share_ids, ","),
+          entry.resource);
     }
     met.push_back(&item);
   }
@@ -237,6 +253,28 @@ std::vector<std::string> Preparations::HardwareOf(const Device& device,
   return hardware;
 }
 
+// The devices of a start in the offer, with the part of each, if it has parts.
+Result<std::map<uint32_t, Fraction>> Preparations::PositionsOf(const Start& start) {
+  const Offer& offer = start.binding.offer;
+  std::map<uint32_t, Fraction> positions;
+  for (const Fraction& part : start.parts) {
+    const auto position = offer.PositionOf(part.device);
+    if (!position) {
+      return Fail(Reason::kVanished, "{}: device {} no longer exists", offer.resource, part.device);
+    }
+    positions.emplace(*position, part);
+  }
+  if (!positions.empty()) return positions;
+  for (const std::string& id : start.share_ids) {
+    const Share* share = offer.shares.Find(id);
+    if (share == nullptr) {
+      return Fail(Reason::kVanished, "{}: the device of {} no longer exists", offer.resource, id);
+    }
+    positions.try_emplace(share->device);
+  }
+  return positions;
+}
+
 // Sets the entry's identity first. The parts that need the offer come last, and may fail.
 Status Preparations::Describe(const Start& start, Job& job) const {
   const Binding& binding = start.binding;
@@ -247,24 +285,17 @@ Status Preparations::Describe(const Start& start, Job& job) const {
   std::ranges::sort(job.entry.share_ids, NaturalLess());
   if (start.undescribed) {
     return Fail(Reason::kNotChecked,
-                "{}: what containers need of the driver has not been found yet since the agent "
-                "began: kubelet tries again by itself",
+                "{}: the agent has not found the driver's files since it started; kubelet retries "
+                "by itself",
                 offer.resource);
   }
-  std::set<uint32_t> positions;
-  for (const std::string& id : start.share_ids) {
-    const Share* share = offer.shares.Find(id);
-    if (share == nullptr) {
-      return Fail(Reason::kVanished, "{}: the device of {} is not there any more", offer.resource,
-                  id);
-    }
-    positions.insert(share->device);
-  }
+  const std::map<uint32_t, Fraction> positions = TRY(PositionsOf(start));
   job.backend = start.backend;
   if (binding.described != nullptr) job.base = binding.described->common;
-  for (const uint32_t position : positions) {
+  for (const auto& [position, part] : positions) {
     const Device& device = offer.devices[position];
     job.devices.push_back(device);
+    if (!start.parts.empty()) job.parts.push_back(part);
     job.entry.devices.push_back(device.key.id);
     std::ranges::copy(HardwareOf(device, job.entry), std::back_inserter(job.entry.hardware));
     cdi::Append(CdiEditsOf(device, binding.rendering, binding.described), job.base);
@@ -274,19 +305,26 @@ Status Preparations::Describe(const Start& start, Job& job) const {
   return {};
 }
 
-Status Preparations::Confirm(Preparation entry, bool is_news) {
-  Status confirmed = is_news ? Wrote(journal_.Write(entry)) : Status();
+// If nothing serves the preparer any more, nobody can tell what its grants hold.
+Status Preparations::Confirm(const Job& job) {
+  const Preparation& entry = job.entry;
+  Status confirmed;
+  if (const std::shared_ptr<Backend> backend = BackendFor(entry)) {
+    confirmed = backend->preparer()->CheckHeld(entry.grant, entry.prepared);
+    if (!confirmed) confirmed = Fail(confirmed.error().In(job.call->about));
+  }
+  if (confirmed && job.is_news) confirmed = Wrote(journal_.Write(entry));
   if (confirmed) confirmed = PutDocuments(entry);
   const MutexLock lock(mutex_);
   Item& item = items_.at(entry.grant);
   item.busy = false;
-  if (confirmed) item.entry = std::move(entry);
+  if (confirmed) item.entry = entry;
   return confirmed;
 }
 
 void Preparations::Run(const Job& job) {
-  Status status = UndoFormer(job);
-  if (status) status = Prepare(job);
+  Status status = job.is_prepared ? Confirm(job) : UndoFormer(job);
+  if (status && !job.is_prepared) status = Prepare(job);
   Answer(*job.call, std::move(status));
   changed_();
 }
@@ -329,6 +367,7 @@ Status Preparations::Prepare(const Job& job) {
       .pod_uid = entry.pod_uid,
       .share_ids = entry.share_ids,
       .devices = job.devices,
+      .parts = job.parts,
       .deadline = job.call->deadline,
       .wanted = [self = shared_from_this(), call = job.call] { return self->IsWanted(*call); }};
   Result<Prepared> prepared = job.backend->preparer()->Prepare(request);
@@ -370,7 +409,7 @@ Status Preparations::Keep(const Job& job, Prepared prepared, Preparation& entry)
   // A document that no runtime accepts could not be read from the journal either.
   const std::string text = cdi::Text(DocumentOf(entry.cdi_kind, entry.grant, std::move(edits)));
   if (const auto read = cdi::Read(text); !read) {
-    return Fail(Reason::kNotPrepared, "{} was made ready with what no runtime takes: {}",
+    return Fail(Reason::kNotPrepared, "{} was made ready with edits that no runtime accepts: {}",
                 job.call->about, read.error().message);
   }
   entry.step = PrepareStep::kPrepared;

@@ -8,10 +8,10 @@
 //       └──it fails or comes late; after a crash, asked for again──▶ unpreparing
 //   unpreparing ──Unprepare succeeds──▶ no entry
 //
-// A share is prepared for one grant at a time. A reboot leaves no device prepared. A failed undo is
-// retried with growing pauses. Until it succeeds, its devices are outstanding: they are not
-// granted, and other devices are not affected. Devices of an unreadable entry are outstanding too.
-// Every device with an entry counts as held.
+// A share is prepared for one grant at a time, unless the grants' parts are of different devices. A
+// reboot leaves no device prepared. A failed undo is retried with growing pauses. Until it
+// succeeds, its devices are outstanding: they are not granted, and other devices are not affected.
+// Devices of an unreadable entry are outstanding too. Every device with an entry counts as held.
 //
 // Kinds' preparers run on threads of this class. Only one agent instance prepares at a time. The
 // object is shared, because kubelet's calls and preparers that hang may outlive the agent's parts.
@@ -81,14 +81,17 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
     Binding binding;  // its references live until Begin returns
     std::shared_ptr<Backend> backend;
     std::vector<std::string> share_ids;
+    // What the grants were bound to, if FractionRules::prepared. Else empty: the shares' devices.
+    std::vector<Fraction> parts{};
     bool undescribed = false;  // the kind's parts of CDI documents are not known yet
     Duration waited{};         // since kubelet called
     std::function<bool()> wanted;
     std::function<void(Status)> done;
   };
   // Prepares all grants of the resource that have exactly these ids, and writes their documents.
-  // Then calls `done` once, on any thread. A prepared grant is not prepared again. Grants of a
-  // former plugin have no name, and are left alone.
+  // Then calls `done` once, on any thread. A prepared grant is not prepared again; its preparer is
+  // asked whether it still holds (Preparer::CheckHeld), and may refuse with a reason of its own.
+  // Grants of a former plugin have no name, and are left alone.
   //
   // kGrantUnknown: kubelet has no such grant. kNotPrepared: the preparer failed. kPrepareTimedOut:
   // the preparation is late, or still runs for another call. kNotUnprepared: the devices are not
@@ -105,6 +108,9 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   struct Standing {
     // Devices with an entry: a container may have them.
     std::set<DeviceKey, DeviceKeyLess> held{};
+    // Those of `held` that their resource does not prepare any more: until they are undone, no
+    // container may get them otherwise.
+    std::set<DeviceKey, DeviceKeyLess> left{};
     // Outstanding devices, and why; the message completes "device 7 is unhealthy: ...".
     std::map<DeviceKey, Error, DeviceKeyLess> outstanding{};
     // Resources for which no device can be prepared, and why.
@@ -139,8 +145,11 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   struct Job {
     std::vector<std::string> former{};  // grants whose entries must be undone first
     Preparation entry{};
-    cdi::Edits base{};  // edits of the devices before preparation
+    bool is_prepared = false;  // `entry` only has to be confirmed
+    bool is_news = false;      // that entry has more grants than its journal's
+    cdi::Edits base{};         // edits of the devices before preparation
     std::vector<Device> devices{};
+    std::vector<Fraction> parts{};  // of `devices`, or empty
     std::shared_ptr<Backend> backend{};
     std::shared_ptr<Call> call{};
   };
@@ -150,6 +159,8 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
     bool ids_are_of_hardware = false;  // Kind::ids_are_of_hardware
     bool current = true;
   };
+  // The preparer of each served resource; "": its backend has none.
+  std::map<std::string, std::string> preparers_ TESSERA_GUARDED_BY(mutex_);
   // Grants that kubelet's checkpoint names.
   struct Named {
     std::set<std::string> grants{};  // of the containers that wait
@@ -158,13 +169,15 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   };
 
   Result<std::shared_ptr<Job>> Claim(const Start& start);
+  static void ClaimPrepared(Item& item, Job& job);
   Result<Named> NamedFor(const Start& start);
   Status CheckReadable(const Preparation& wanted) const TESSERA_REQUIRES(mutex_);
   Result<std::vector<Item*>> InTheWay(const Start& start, const Preparation& wanted,
                                       const Named& named) TESSERA_REQUIRES(mutex_);
   std::vector<std::string> HardwareOf(const Device& device, const Preparation& entry) const;
+  static Result<std::map<uint32_t, Fraction>> PositionsOf(const Start& start);
   Status Describe(const Start& start, Job& job) const;
-  Status Confirm(Preparation entry, bool is_news);
+  Status Confirm(const Job& job);
   void Run(const Job& job);
   Status UndoFormer(const Job& job);
   Status Prepare(const Job& job);
@@ -181,6 +194,7 @@ class Preparations : public std::enable_shared_from_this<Preparations> {
   std::shared_ptr<Backend> BackendFor(const Preparation& entry) const;
   void TellUnserved();
   void ForgetUnreadable();
+  void TakeIn(Preparation entry) TESSERA_REQUIRES(mutex_);
   bool IsLoaded() const;
 
   // preparations_standing.cc

@@ -51,8 +51,8 @@ TEST_F(PreparedDevicesTest, WhileKubeletNamesItsContainerTheDeviceIsNobodyElses)
   Hold("uid-2", "app", {"0"}, kOther);
 
   EXPECT_EQ(Start({"0"}),
-            "not-unprepared: fixture.com/card: device 0 is another container's until pod uid-1 has "
-            "ended, which has 0::0 of fixture.com/card");
+            "not-unprepared: fixture.com/card: device 0 belongs to another container until pod "
+            "uid-1 has ended, which holds 0::0 of fixture.com/card");
 
   EXPECT_EQ(backend_->Calls(), "");
   EXPECT_EQ(StepOf(kOne), "prepared");
@@ -88,6 +88,55 @@ TEST_F(PreparedDevicesTest, DevicesOfTheSameIdThatAreOtherHardwareAreOthers) {
   EXPECT_EQ(StartTheOther(), "");
 
   EXPECT_EQ(backend_->Calls(), "prepare 0");
+  EXPECT_EQ(StepOf(kOne), "prepared");
+}
+
+// kubelet's ids of shares are the second card's, and the parts are of the cards given.
+class PreparedPartsTest : public PreparedDevicesTest {
+ protected:
+  std::string StartPart(const std::string& pod, const std::string& grant, const std::string& id,
+                        const std::string& card) {
+    Hold(pod, "app", {id}, grant);
+    parts_ = {{.device = card, .memory = 8}};
+    return Start({id});
+  }
+};
+
+TEST_F(PreparedPartsTest, APartThatCannotBeUndoneBlocksNoOtherDeviceOfItsShares) {
+  backend_->during_unprepare = [](const UnprepareRequest&) {
+    return Fail(Reason::kUnavailable, "it is busy");
+  };
+  offer_ = TwoCards({Division::kReplicas, 2});
+  EXPECT_EQ(StartPart("uid-1", kOne, "1::0", "0"), "");
+  Forget();
+
+  EXPECT_EQ(StartPart("uid-2", kOther, "1::0", "1"), "");
+
+  EXPECT_EQ(backend_->Calls(), "prepare 0, prepare 1");
+  EXPECT_EQ(StepOf(kOne), "prepared");
+  backend_->during_unprepare = nullptr;
+}
+
+TEST_F(PreparedPartsTest, AnInitContainersPartOfAnotherDeviceIsUndoneFirst) {
+  offer_ = TwoCards({Division::kReplicas, 2});
+  EXPECT_EQ(StartPart("uid-1", kOne, "1::0", "0"), "");
+  Forget();
+
+  EXPECT_EQ(StartPart("uid-1", kOther, "1::0", "1"), "");
+
+  EXPECT_EQ(backend_->Calls(),
+            std::string("prepare 0, unprepare 0 /run/fixture/") + kOne + ", prepare 1");
+  EXPECT_EQ(StepOf(kOne), "no entry");
+}
+
+TEST_F(PreparedPartsTest, APartWhoseShareIsNoMoreLeavesTheRestOfItsDevice) {
+  offer_ = TwoCards({Division::kReplicas, 3});
+  EXPECT_EQ(StartPart("uid-1", kOne, "1::2", "0"), "");
+  offer_ = TwoCards({Division::kReplicas, 2});
+
+  EXPECT_EQ(StartPart("uid-2", kOther, "0::0", "0"), "");
+
+  EXPECT_EQ(backend_->Calls(), "prepare 0, prepare 0");
   EXPECT_EQ(StepOf(kOne), "prepared");
 }
 

@@ -12,17 +12,17 @@
 namespace tessera {
 namespace {
 
-constexpr char kNotBack[] = "it is not back from its last container: ";
+constexpr char kNotBack[] = "it was not restored after its last container: ";
 
 Status UndoneByNobody(const Preparation& entry) {
   return Fail(Reason::kNotUnprepared,
-              "nothing that is configured undoes what '{}' has prepared: configure {} as it was "
-              "until that is done",
+              "no configured resource undoes what '{}' has prepared; configure {} as before until "
+              "that is done",
               entry.preparer, entry.resource);
 }
 
 void TellStuck(const Preparation& entry, const Error& why) {
-  log::Warn("what was prepared for a grant is not undone", why,
+  log::Warn("a grant's preparation is not undone", why,
             {{"resource", entry.resource},
              {"grant", entry.grant},
              {"uid", entry.pod_uid},
@@ -50,10 +50,10 @@ Status Preparations::Undo(const std::string& grant) {
   if (undone) undone = UndoBy(entry);
   if (undone) undone = journal_.Remove(grant);
   if (undone) {
-    log::Info("what was prepared for a grant is undone", {{"resource", entry.resource},
-                                                          {"grant", grant},
-                                                          {"uid", entry.pod_uid},
-                                                          {"devices", Join(entry.devices, ",")}});
+    log::Info("a grant's preparation is undone", {{"resource", entry.resource},
+                                                  {"grant", grant},
+                                                  {"uid", entry.pod_uid},
+                                                  {"devices", Join(entry.devices, ",")}});
     return {};
   }
   const Error why{Reason::kNotUnprepared, kNotBack + undone.error().message};
@@ -164,7 +164,7 @@ void Preparations::TellUnserved() {
     }
   }
   for (const Preparation& entry : unserved) {
-    log::Warn("what is prepared for a grant cannot be undone", UndoneByNobody(entry).error(),
+    log::Warn("a grant's preparation cannot be undone", UndoneByNobody(entry).error(),
               {{"resource", entry.resource},
                {"grant", entry.grant},
                {"uid", entry.pod_uid},
@@ -172,21 +172,24 @@ void Preparations::TellUnserved() {
   }
 }
 
-// Forgets unreadable entries whose file a person has removed.
+// Forgets unreadable entries whose file a person has removed, and takes in those that can be read
+// now.
 void Preparations::ForgetUnreadable() {
   std::map<std::string, UnreadPreparation> unreadable;
   {
     const MutexLock lock(mutex_);
     unreadable = unreadable_;
   }
-  std::erase_if(unreadable,
-                [this](const auto& one) { return os::Exists(journal_.PathOf(one.first)); });
-  if (unreadable.empty()) return;
-  {
+  bool news = false;
+  for (const auto& [grant, unread] : unreadable) {
+    auto entry = journal_.ReadOne(grant);
+    if (!entry && os::Exists(journal_.PathOf(grant))) continue;
     const MutexLock lock(mutex_);
-    for (const auto& [grant, unread] : unreadable) unreadable_.erase(grant);
+    if (unreadable_.erase(grant) == 0) continue;  // another call was first
+    if (entry) TakeIn(*std::move(entry));
+    news = true;
   }
-  changed_();
+  if (news) changed_();
 }
 
 void Preparations::RemoveForgotten() {
@@ -210,7 +213,8 @@ void Preparations::RemoveForgotten() {
     checkpoint = checkpoint_;
   }
   const Result<HeldGrantsPtr> held =
-      checkpoint != nullptr ? checkpoint->Read() : Fail(Reason::kKubeletAbsent, "it has not come");
+      checkpoint != nullptr ? checkpoint->Read()
+                            : Fail(Reason::kKubeletAbsent, "kubelet has not written it");
   std::set<std::string> live;
   if (held) {
     for (const HeldGrant& one : (*held)->all()) live.insert(one.prepared);

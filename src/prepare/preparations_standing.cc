@@ -24,8 +24,8 @@ Status CheckDocuments(const std::string& directory) {
 std::optional<Error> MismatchOf(bool prepares, bool has_preparer) {
   if (prepares == has_preparer) return std::nullopt;
   return Error{Reason::kInternal,
-               prepares ? "its kind says that it prepares for grants, and its backend cannot"
-                        : "its backend prepares for grants, and its kind does not say so"};
+               prepares ? "its kind says that it prepares for grants, but its backend cannot"
+                        : "its backend prepares for grants, but its kind does not say so"};
 }
 
 void TellRefused(const std::map<std::string, Error>& before,
@@ -51,6 +51,7 @@ void Preparations::Serve(const config::Resource& resource, const Kind& kind,
   {
     const MutexLock lock(mutex_);
     EndServing(resource.name);
+    preparers_[resource.name] = preparer == nullptr ? "" : preparer->name();
     if (mismatch) mismatched_.insert_or_assign(resource.name, *mismatch);
     if (preparer != nullptr) {
       Served& served = served_[{resource.name, preparer->name()}];
@@ -73,6 +74,7 @@ void Preparations::EndServing(const std::string& resource) {
     if (key.first == resource) served.current = false;
   }
   mismatched_.erase(resource);
+  preparers_.erase(resource);
 }
 
 void Preparations::Retire(const std::string& resource) {
@@ -141,9 +143,12 @@ Preparations::Standing Preparations::standing() const {
   const MutexLock lock(mutex_);
   for (const auto& [grant, item] : items_) {
     const Preparation& entry = item.entry;
+    const auto preparer = preparers_.find(entry.resource);
+    const bool is_left = preparer != preparers_.end() && preparer->second != entry.preparer;
     for (const std::string& device : entry.devices) {
       const DeviceKey key{.source = entry.resource, .id = device};
       all.held.insert(key);
+      if (is_left) all.left.insert(key);
       if (item.trouble) all.outstanding.insert_or_assign(key, *item.trouble);
     }
     if (item.trouble && !IsServed(entry)) {

@@ -23,10 +23,11 @@ class StandingTest : public PreparationsTest {
     Begin();
     EXPECT_TRUE(preparations_->Load());
   }
-  // Waits for the test of the directories; returns its errors.
+  // Waits for the test of the directories, and for what it logs; returns its errors.
   std::string AwaitObstacles() {
     preparations_->Tick();
     Await([this] { return !preparations_->standing().obstacles.empty(); });
+    Settle();
     return Obstacles();
   }
   void AwaitNoObstacle() {
@@ -35,7 +36,7 @@ class StandingTest : public PreparationsTest {
     Await([this] { return preparations_->standing().obstacles.empty(); });
   }
   std::string Unread(const std::string& why) const {
-    return EntryPath(kOne) + " says what is prepared, and cannot be read: " + why;
+    return EntryPath(kOne) + " records a preparation and cannot be read: " + why;
   }
 };
 
@@ -87,7 +88,7 @@ TEST_F(StandingTest, TheLoopDoesNotWaitWhileTheJournalIsRead) {
 TEST_F(StandingTest, DevicesOfAnEntryThatCannotBeReadAreOutAndNoOthers) {
   const std::string text =
       R"({"version": 2, "resource": "fixture.com/card", "devices": ["0"], "grant": 7})";
-  const std::string why = Unread("it is of version 2, and this agent reads 1");
+  const std::string why = Unread("it has version 2, this agent reads 1");
   CapturedLog told;
   Leave(text);
   Hold("uid-1", "app", {"1"}, "00000000000000000000000000000003");
@@ -99,10 +100,8 @@ TEST_F(StandingTest, DevicesOfAnEntryThatCannotBeReadAreOutAndNoOthers) {
   EXPECT_EQ(Faults(), why + "\n");
   EXPECT_EQ(Start({"1"}), "");
   EXPECT_EQ(Start({"0"}), "journal-unreadable: " + why);
-  EXPECT_TRUE(
-      told.text().starts_with("ERROR what is prepared for a grant is not known, and not undone "
-                              "grant=" +
-                              std::string(kOne)))
+  EXPECT_TRUE(told.text().starts_with(
+      "ERROR cannot read a grant's preparation, so it is not undone grant=" + std::string(kOne)))
       << told.text();
   EXPECT_EQ(os::ReadFile(EntryPath(kOne)), text);
 }
@@ -112,8 +111,7 @@ TEST_F(StandingTest, AnEntryThatCannotBeReadIsNotOverwrittenByItsOwnContainer) {
   Leave(text);
   Hold("uid-1", "app", {"0"}, kOne);
 
-  EXPECT_EQ(Start({"0"}),
-            "journal-unreadable: " + Unread("it is of version 2, and this agent reads 1"));
+  EXPECT_EQ(Start({"0"}), "journal-unreadable: " + Unread("it has version 2, this agent reads 1"));
 
   EXPECT_EQ(os::ReadFile(EntryPath(kOne)), text);
 }
@@ -130,6 +128,18 @@ TEST_F(StandingTest, WhereAnEntrySaysNothingEveryResourceThatPreparesIsOutUntilI
 
   EXPECT_EQ(Obstacles(), "");
   EXPECT_EQ(Start({"0"}), "");
+}
+
+TEST_F(StandingTest, AnEntryThatCanBeReadAgainIsTakenIn) {
+  Leave("");
+  const Journal journal(directory_ + "/state");
+  ASSERT_TRUE(journal.Write(
+      {.grant = kOne, .grants = {kOne}, .resource = kCard, .preparer = "slot", .devices = {"0"}}));
+
+  preparations_->RemoveForgotten();
+
+  EXPECT_EQ(Obstacles(), "");
+  EXPECT_EQ(Held(), "fixture.com/card/0 ");
 }
 
 TEST_F(StandingTest, AnEntryThatSaysItsResourceAloneConcernsNoOther) {
@@ -201,18 +211,37 @@ TEST_F(StandingTest, WhatNothingThatIsConfiguredUndoesIsToldAndAFaultOnceItIsDue
   preparations_->RemoveForgotten();
 
   const std::string why =
-      "nothing that is configured undoes what 'slot' has prepared: configure fixture.com/card as "
-      "it was until that is done";
-  EXPECT_EQ(told.Take(), std::string("WARN what is prepared for a grant cannot be undone "
-                                     "resource=fixture.com/card grant=") +
-                             kOne + " uid=uid-1 devices=0 reason=not-unprepared error=\"" + why +
-                             "\" advice=\"" + std::string(ReasonAdvice(Reason::kNotUnprepared)) +
-                             "\"\n");
+      "no configured resource undoes what 'slot' has prepared; configure fixture.com/card as "
+      "before until that is done";
+  EXPECT_EQ(
+      told.Take(),
+      std::string("WARN a grant's preparation cannot be undone resource=fixture.com/card grant=") +
+          kOne + " uid=uid-1 devices=0 reason=not-unprepared error=\"" + why + "\" advice=\"" +
+          std::string(ReasonAdvice(Reason::kNotUnprepared)) + "\"\n");
   EXPECT_EQ(Faults(), "") << "its container runs";
   ForgetForGood();
   Await([this] { return !Outstanding().empty(); });
-  EXPECT_EQ(Faults(),
-            "fixture.com/card: device 0: it is not back from its last container: " + why + "\n");
+  EXPECT_EQ(Faults(), "fixture.com/card: device 0: it was not restored after its last container: " +
+                          why + "\n");
+}
+
+class PlainBackend : public PreparingBackend {
+ public:
+  Preparer* preparer() override { return nullptr; }
+};
+
+TEST_F(StandingTest, WhatItsResourceDoesNotPrepareAnyMoreIsLeftUntilItIsUndone) {
+  Hold("uid-1", "app", {"0"}, kOne);
+  EXPECT_EQ(Start({"0"}), "");
+  EXPECT_EQ(preparations_->standing().left.size(), 0U);
+
+  Serve(std::make_shared<PlainBackend>(), kCard, Kind());
+
+  EXPECT_EQ(preparations_->standing().left,
+            (std::set<DeviceKey, DeviceKeyLess>{{.source = kCard, .id = "0"}}));
+  ForgetForGood();
+  AwaitNothingLeft();
+  EXPECT_EQ(preparations_->standing().left.size(), 0U);
 }
 
 // A kind and its backend must agree.
@@ -221,22 +250,17 @@ TEST_F(StandingTest, ABackendThatPreparesAgainstTheWordOfItsKindIsAnObstacle) {
   Serve(backend_, kCard, Kind());
 
   EXPECT_EQ(Obstacles(),
-            "fixture.com/card: internal: its backend prepares for grants, and its kind does not "
+            "fixture.com/card: internal: its backend prepares for grants, but its kind does not "
             "say so\n");
   Serve(backend_);
   EXPECT_EQ(Obstacles(), "");
 }
 
 TEST_F(StandingTest, ABackendThatCannotPrepareAgainstTheWordOfItsKindIsAnObstacle) {
-  class PlainBackend : public PreparingBackend {
-   public:
-    Preparer* preparer() override { return nullptr; }
-  };
-
   Serve(std::make_shared<PlainBackend>());
 
   EXPECT_EQ(Obstacles(),
-            "fixture.com/card: internal: its kind says that it prepares for grants, and its "
+            "fixture.com/card: internal: its kind says that it prepares for grants, but its "
             "backend cannot\n");
 }
 

@@ -10,7 +10,6 @@ namespace {
 
 const std::string kWhole =
     std::string("fixture.com/grant=") + kOne + ": SLOT=/dev/slot0 /dev/card0 /dev/slot0";
-const std::string kUnprepared = std::string("unprepare 0 /run/fixture/") + kOne;
 
 TEST_F(PreparationsTest, AContainerGetsItsDevicesAndWhatWasPrepared) {
   Hold("uid-1", "app", {"0"}, kOne);
@@ -57,6 +56,49 @@ TEST_F(PreparationsTest, AContainerThatIsMadeAgainFindsItPrepared) {
   EXPECT_EQ(Start({"0"}), "");
 
   EXPECT_EQ(backend_->Calls(), "");
+}
+
+TEST_F(PreparationsTest, AContainerIsNotMadeAgainWithWhatItsGrantNoLongerHas) {
+  Hold("uid-1", "app", {"0"}, kOne);
+  EXPECT_EQ(Start({"0"}), "");
+  backend_->Calls();
+  Restart();
+  backend_->during_check = [](const std::string& grant, const Prepared& prepared) -> Status {
+    EXPECT_EQ(grant, kOne);
+    EXPECT_EQ(prepared.edits.nodes.at(0).path, "/dev/slot0");
+    return Fail(Reason::kVanished, "/dev/slot0 is another's: delete the pod");
+  };
+
+  EXPECT_EQ(Start({"0"}),
+            "vanished: fixture.com/card: device 0: /dev/slot0 is another's: delete the pod");
+
+  EXPECT_EQ(backend_->Calls(), "");
+  EXPECT_EQ(StepOf(kOne), "prepared");
+  backend_->during_check = nullptr;
+  EXPECT_EQ(Start({"0"}), "");
+}
+
+TEST_F(PreparationsTest, APreparerThatDoesNotTellWhatAGrantHasKeepsItsContainerAlone) {
+  Hold("uid-1", "app", {"0"}, kOne);
+  Hold("uid-2", "app", {"1"}, kOther);
+  EXPECT_EQ(Start({"0"}), "");
+  std::latch begun(1);
+  std::latch end(1);
+  backend_->during_check = [&](const std::string&, const Prepared&) -> Status {
+    begun.count_down();
+    end.wait();
+    return {};
+  };
+  std::future<Status> late = BeginStart({"0"});
+  begun.wait();
+  EXPECT_EQ(Start({"1"}), "");
+  clock_.Advance(Preparations::kDeadline);
+  preparations_->Tick();
+
+  EXPECT_EQ(Text(late.get()),
+            "prepare-timed-out: fixture.com/card: device 0 was not ready after 20s");
+  end.count_down();
+  Settle();
 }
 
 TEST_F(PreparationsTest, WhatKubeletHasForgottenForAMinuteIsUndone) {
@@ -146,9 +188,8 @@ TEST_F(PreparationsTest, AContainerOfNobodyIsNotMade) {
   EXPECT_EQ(Start({"0"}),
             "grant-unknown: fixture.com/card: no container in kubelet's checkpoint holds 0");
   EXPECT_TRUE(os::RemoveFile(directory_ + "/kubelet/kubelet_internal_checkpoint"));
-  EXPECT_TRUE(
-      Start({"0"}).starts_with("grant-unknown: fixture.com/card: kubelet's checkpoint does "
-                               "not say which container this is: "));
+  EXPECT_TRUE(Start({"0"}).starts_with(
+      "grant-unknown: fixture.com/card: kubelet's checkpoint does not identify the container: "));
   EXPECT_EQ(backend_->Calls(), "");
 }
 
@@ -179,8 +220,8 @@ TEST_F(PreparationsTest, WhatNoRuntimeTakesIsUndone) {
   backend_->yields = Prepared{.edits = {.env = {"NO_VALUE"}}};
 
   EXPECT_TRUE(
-      Start({"0"}).starts_with("not-prepared: fixture.com/card: device 0 was made ready "
-                               "with what no runtime takes: "));
+      Start({"0"}).starts_with("not-prepared: fixture.com/card: device 0 was made ready with edits "
+                               "that no runtime accepts: "));
 
   EXPECT_EQ(backend_->Calls(), "prepare 0, unprepare 0");
   EXPECT_EQ(StepOf(kOne), "no entry");
@@ -314,8 +355,8 @@ TEST_F(PreparationsTest, AfterACrashWhileItIsUndoneThatIsDoneWithoutKubelet) {
 
   EXPECT_TRUE(preparations_->Load());
   EXPECT_EQ(Outstanding(),
-            "fixture.com/card/0: not-unprepared: it is not back from its last container: the agent "
-            "ended meanwhile\n");
+            "fixture.com/card/0: not-unprepared: it was not restored after its last container: the "
+            "agent ended first\n");
   preparations_->Tick();
   AwaitNothingLeft();
 
@@ -336,145 +377,6 @@ TEST_F(PreparationsTest, AfterARebootNothingIsPrepared) {
   EXPECT_EQ(Start({"0"}), "");
 
   EXPECT_EQ(backend_->Calls(), kUnprepared + ", prepare 0");
-}
-
-// The undo.
-
-TEST_F(PreparationsTest, WhatIsNotUndoneIsTriedAgainEverLessOftenAndKeepsNoOtherUp) {
-  Hold("uid-1", "app", {"0"}, kOne);
-  EXPECT_EQ(Start({"0"}), "");
-  backend_->Calls();
-  std::atomic<int> left = 3;
-  backend_->during_unprepare = [&](const UnprepareRequest& request) -> Status {
-    if (request.devices.front() == "1" || left-- == 0) return {};
-    return Fail(Reason::kIo, "the slot is stuck");
-  };
-  ForgetForGood();
-  const std::string told =
-      "fixture.com/card/0: not-unprepared: it is not back from its last container: the slot is "
-      "stuck\n";
-  for (const Duration pause : {Duration(1'000), Duration(2'000), Duration(4'000)}) {
-    Await([&] { return preparations_->Tick() == clock_.Now() + pause; });
-    EXPECT_EQ(Outstanding(), told);
-    EXPECT_EQ(StepOf(kOne), "unpreparing");
-    EXPECT_EQ(backend_->Calls(), kUnprepared);
-    Hold("uid-2", "app", {"1"}, kOther);
-    EXPECT_EQ(Start({"1"}), "");
-    Forget();
-    backend_->Calls();
-    clock_.Advance(pause);
-    preparations_->Tick();
-  }
-  Await([&] { return Outstanding().empty(); });
-
-  EXPECT_EQ(backend_->Calls(), kUnprepared);
-  EXPECT_EQ(StepOf(kOne), "no entry");
-}
-
-TEST_F(PreparationsTest, ADeviceThatIsNotBackIsPreparedForNobody) {
-  Hold("uid-1", "app", {"0"}, kOne);
-  EXPECT_EQ(Start({"0"}), "");
-  backend_->during_unprepare = [](const UnprepareRequest&) -> Status {
-    return Fail(Reason::kIo, "the slot is stuck");
-  };
-  Forget();
-  Hold("uid-2", "app", {"0"}, kOther);
-
-  EXPECT_EQ(Start({"0"}),
-            "not-unprepared: fixture.com/card: device 0: it is not back from its last container: "
-            "the slot is stuck");
-
-  EXPECT_EQ(StepOf(kOther), "no entry");
-  EXPECT_EQ(StepOf(kOne), "unpreparing");
-  backend_->during_unprepare = nullptr;
-  EXPECT_EQ(Start({"0"}), "");
-  EXPECT_EQ(StepOf(kOne), "no entry");
-}
-
-TEST_F(PreparationsTest, WhatHangsWhileItIsUndoneIsToldAndKeepsNoOtherUp) {
-  Hold("uid-1", "app", {"0"}, kOne);
-  EXPECT_EQ(Start({"0"}), "");
-  std::latch begun(1);
-  std::latch end(1);
-  backend_->during_unprepare = [&](const UnprepareRequest&) {
-    begun.count_down();
-    end.wait();
-    return Status();
-  };
-  ForgetForGood();
-  begun.wait();
-  EXPECT_EQ(preparations_->Tick(), clock_.Now() + Preparations::kHangs);
-  EXPECT_EQ(Outstanding(), "");
-  clock_.Advance(Preparations::kHangs);
-  EXPECT_EQ(preparations_->Tick(), std::nullopt);
-
-  EXPECT_EQ(
-      Outstanding(),
-      "fixture.com/card/0: not-unprepared: it is not back from its last container: that takes "
-      "longer than 10s\n");
-  Hold("uid-2", "app", {"1"}, kOther);
-  EXPECT_EQ(Start({"1"}), "");
-  Hold("uid-3", "app", {"0"}, "00000000000000000000000000000003");
-  EXPECT_EQ(
-      Start({"0"}),
-      "not-unprepared: fixture.com/card: device 0 is still being brought back from an earlier "
-      "container");
-  end.count_down();
-  Await([this] { return Outstanding().empty(); });
-  EXPECT_EQ(Start({"0"}), "");
-}
-
-TEST_F(PreparationsTest, AResourceThatIsServedNoMoreIsUndoneByItsBackend) {
-  Hold("uid-1", "app", {"0"}, kOne);
-  EXPECT_EQ(Start({"0"}), "");
-  preparations_->Retire(kCard);
-  preparations_->RemoveForgotten();
-
-  ForgetForGood();
-  AwaitNothingLeft();
-
-  EXPECT_EQ(backend_->Calls(), "prepare 0, " + kUnprepared);
-  Settle();
-  const std::weak_ptr<PreparingBackend> former = std::exchange(backend_, nullptr);
-  EXPECT_FALSE(former.expired());
-  preparations_->RemoveForgotten();
-  EXPECT_TRUE(former.expired()) << "nothing is left that it has prepared";
-}
-
-TEST_F(PreparationsTest, OnlyAPreparerOfThatNameUndoesIt) {
-  Hold("uid-1", "app", {"0"}, kOne);
-  EXPECT_EQ(Start({"0"}), "");
-  End();
-  const auto slot = std::exchange(backend_, std::make_shared<PreparingBackend>("drawer"));
-  slot->Calls();
-  Begin();
-
-  ForgetForGood();
-  Await([this] { return !Outstanding().empty(); });
-
-  EXPECT_EQ(backend_->Calls(), "");
-  EXPECT_EQ(Outstanding(),
-            "fixture.com/card/0: not-unprepared: it is not back from its last container: nothing "
-            "that is configured undoes what 'slot' has prepared: configure fixture.com/card as it "
-            "was until that is done\n");
-  Settle();
-  Serve(slot);
-  preparations_->Tick();
-  AwaitNothingLeft();
-  EXPECT_EQ(slot->Calls(), kUnprepared);
-}
-
-TEST_F(PreparationsTest, WhileAnotherInstancePreparesContainersWait) {
-  Hold("uid-1", "app", {"0"}, kOne);
-  EXPECT_EQ(Start({"0"}), "");
-  const auto first = std::exchange(preparations_, nullptr);
-  Begin();
-
-  EXPECT_TRUE(Start({"0"}).starts_with("state-locked: "));
-  preparations_->RemoveForgotten();
-
-  EXPECT_FALSE(preparations_->AnyLeft());
-  EXPECT_EQ(backend_->Calls(), "prepare 0");
 }
 
 }  // namespace

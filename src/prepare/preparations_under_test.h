@@ -21,6 +21,8 @@
 
 namespace tessera {
 
+inline const std::string kUnprepared = std::string("unprepare 0 /run/fixture/") + kOne;
+
 class PreparationsTest : public testing::Test {
  protected:
   PreparationsTest() {
@@ -35,7 +37,7 @@ class PreparationsTest : public testing::Test {
     (void)os::RemoveTree(directory_);
   }
 
-  // An agent begins with the journal that former ones left, and ends.
+  // Begin starts an agent with the journal that earlier ones left; End ends it.
   void Begin() {
     preparations_ = std::make_shared<Preparations>(
         directory_ + "/state", os::Root(directory_),
@@ -92,6 +94,7 @@ class PreparationsTest : public testing::Test {
                                       .described = nullptr},
                           .backend = backend_,
                           .share_ids = std::move(ids),
+                          .parts = parts_,
                           .waited = waited_,
                           .wanted = std::move(wanted),
                           .done = [done](Status status) { done->set_value(std::move(status)); }});
@@ -104,7 +107,7 @@ class PreparationsTest : public testing::Test {
   }
   // The refusal's text; empty: the container may be made.
   std::string Start(std::vector<std::string> ids) { return Text(BeginStart(std::move(ids)).get()); }
-  // Waits until threads have made it true.
+  // Waits until the threads' work makes the condition true.
   void Await(const std::function<bool()>& is) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, is);
@@ -171,7 +174,8 @@ class PreparationsTest : public testing::Test {
   std::condition_variable changed_;
   Offer offer_ = TwoCards();
   Rendering rendering_;
-  Duration waited_{};  // since kubelet called
+  std::vector<Fraction> parts_;  // of the containers that start
+  Duration waited_{};            // since kubelet's call
   kubelet::Checkpoint checkpoint_;
   std::shared_ptr<PreparingBackend> backend_ = std::make_shared<PreparingBackend>();
   std::shared_ptr<Preparations> preparations_;

@@ -69,6 +69,10 @@ class PreparingBackend : public Backend, public Preparer {
     return during_unprepare ? during_unprepare(request) : Status();
   }
 
+  Status CheckHeld(const std::string& grant, const Prepared& prepared) override {
+    return during_check ? during_check(grant, prepared) : Status();
+  }
+
   // The calls since the last Calls().
   std::string Calls() {
     const std::lock_guard lock(mutex_);
@@ -78,6 +82,7 @@ class PreparingBackend : public Backend, public Preparer {
   // Set before the call that they apply to.
   std::function<void(const PrepareRequest& request)> during_prepare;
   std::function<Status(const UnprepareRequest& request)> during_unprepare;
+  std::function<Status(const std::string& grant, const Prepared& prepared)> during_check;
   std::optional<Result<Prepared>> yields;
 
  private:

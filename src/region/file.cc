@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
@@ -22,14 +24,7 @@ constexpr std::string_view kSuffix = ".cache";
 // HAMi's monitor accepts at most two names. A container that makes many is hostile, so the search
 // stops.
 constexpr int kMostNames = 256;
-
-std::string Shown(std::string_view name) {
-  std::string text(name.substr(0, 96));
-  for (char& c : text) {
-    if (!IsAlphanumeric(c) && c != '-' && c != '.' && c != '_') c = '?';
-  }
-  return text;
-}
+constexpr size_t kMostShown = 96;  // bytes of a name
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { closedir(directory); }
@@ -49,16 +44,44 @@ std::string FirstName(int directory) {
   return first;
 }
 
+Result<std::string> ReadPart(const os::Fd& fd, size_t offset, size_t size) {
+  std::string bytes(size, '\0');
+  size_t have = 0;
+  while (have < size) {
+    const ssize_t got =
+        pread(fd.get(), bytes.data() + have, size - have, static_cast<off_t>(offset + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Fail(SystemError("it cannot be read", errno));
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
 }  // namespace
 
+std::string PrintableName(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) {
+    if (!IsAlphanumeric(c) && c != '-' && c != '.' && c != '_') c = '?';
+  }
+  return text;
+}
+
+Result<File> File::OpenIn(const std::string& directory, const std::string& wanted, Access access) {
+  const size_t slash = directory.rfind('/');
+  return Open(directory.substr(0, slash), directory.substr(slash + 1), wanted, access);
+}
+
 Result<File> File::Open(const std::string& containers, const std::string& name,
-                        const std::string& wanted) {
+                        const std::string& wanted, Access access) {
   const os::Fd top(open(containers.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!top.valid()) return Fail(SystemError("cannot open the directory " + containers, errno));
   const std::string path = containers + "/" + name;
   const os::Fd directory = TRY(os::OpenDirectoryIn(top, name, "the directory " + path));
   const auto open = [&](const std::string& file) {
-    return os::OpenFileIn(directory, file, O_RDONLY, "it");
+    return os::OpenFileIn(directory, file, access == Access::kWrite ? O_RDWR : O_RDONLY, "it");
   };
   std::string file = wanted;
   Result<os::Fd> fd = Fail(Reason::kNotFound, "");
@@ -72,21 +95,22 @@ Result<File> File::Open(const std::string& containers, const std::string& name,
     const bool other = fd.error().reason == Reason::kIo;
     return Fail(other ? Reason::kBadRegion : fd.error().reason, "{}", fd.error().message);
   }
-  return File(*std::move(fd), Shown(file));
+  return File(*std::move(fd), PrintableName(std::string_view(file).substr(0, kMostShown)));
 }
 
 Result<Region> File::Read() const {
-  std::string bytes(LargestRegion(), '\0');
-  size_t have = 0;
-  while (have < bytes.size()) {
-    const ssize_t got =
-        pread(fd_.get(), bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Fail(SystemError("it does not read", errno));
-    if (got == 0) break;
-    have += static_cast<size_t>(got);
-  }
-  return Parse(std::string_view(bytes).substr(0, have));
+  struct stat info{};
+  if (fstat(fd_.get(), &info) != 0) return Fail(SystemError("it cannot be read", errno));
+  return Parse(static_cast<size_t>(info.st_size),
+               [&](size_t offset, size_t size) { return ReadPart(fd_, offset, size); });
+}
+
+Status File::Write(const MonitorWords& words) const {
+  const int32_t both[] = {words.limited, words.recent};
+  const ssize_t written =
+      pwrite(fd_.get(), both, sizeof both, static_cast<off_t>(MonitorWordsAt()));
+  if (written != sizeof both) return Fail(SystemError("it cannot be written", errno));
+  return {};
 }
 
 std::optional<bool> File::IsAlive(int slot) const {

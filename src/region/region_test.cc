@@ -21,6 +21,7 @@ TEST(RegionTest, ANewOneHasItsLimitsAndNobody) {
   const TestRegion made({{kGpu, 2048 * kMib, 30}, {kOther, 0, 0}});
   EXPECT_EQ(Parse(made.Bytes()).value(),
             (Region{.policy = "force",
+                    .words = {.recent = 2},
                     .priority = 1,
                     .devices = {{.uuid = kGpu, .limit = 2048 * kMib, .percent = 30, .busy_ns = 0},
                                 {.uuid = kOther, .busy_ns = 0, .lately = 0}}}));
@@ -62,9 +63,12 @@ TEST(RegionTest, HamiCoresOwnHasNoAccountingAndNoTotalOfItsOwn) {
   EXPECT_EQ(
       Parse(made.HamiBytes()).value(),
       (Region{.maker = Maker::kHamiCore,
-              .switched_on = false,
-              .blocked = true,
-              .devices = {{.uuid = kGpu, .limit = 2048 * kMib, .percent = 30, .used = 600 * kMib}},
+              .words = {.recent = -1, .limited = 0},
+              .devices = {{.uuid = kGpu,
+                           .limit = 2048 * kMib,
+                           .percent = 30,
+                           .used = 600 * kMib,
+                           .lately = 0}},
               .processes = {
                   {.slot = 0, .pid = 17, .held = {{0, 100 * kMib, 0, 500 * kMib, 600 * kMib}}}}}));
 }
@@ -103,29 +107,29 @@ TEST(RegionTest, WhereTimeIsNotLimitedItsProcessesSayWhatTheyHadLately) {
 }
 
 TEST(RegionTest, SomethingElseIsSaidToBeSo) {
-  EXPECT_EQ(Trouble(""), "it is something else, or was never finished");
+  EXPECT_EQ(Trouble(""), "it is not a region, or was never completed");
   EXPECT_EQ(Trouble(std::string(limiter::kRegionSize, '\0')),
-            "it is something else, or was never finished");
+            "it is not a region, or was never completed");
 }
 
 TEST(RegionTest, OneThatWasCutOffIsSaidToBeSo) {
   const TestRegion made({{kGpu, 2048 * kMib, 30}});
   EXPECT_EQ(Trouble(made.Bytes(5000)),
-            "it was cut off, or is of a HAMi-core before 1.2: 5000 bytes");
+            "it is truncated, or from a HAMi-core before 1.2: 5000 bytes");
   EXPECT_EQ(Trouble(made.Bytes(limiter::kRegionSize - 1)),
-            "it was cut off: " + std::to_string(limiter::kRegionSize - 1) + " of " +
+            "it is truncated: " + std::to_string(limiter::kRegionSize - 1) + " of " +
                 std::to_string(limiter::kRegionSize) + " bytes");
 }
 
 TEST(RegionTest, AnotherVersionIsSaidToBeSo) {
   TestRegion made({{kGpu, 2048 * kMib, 30}});
   made->accounting.version = 99;
-  EXPECT_EQ(Trouble(made.Bytes()), "its accounting is of version 99, and this is for " +
+  EXPECT_EQ(Trouble(made.Bytes()), "its accounting has version 99, this program reads " +
                                        std::to_string(limiter::kAccountingVersion));
   made->accounting.magic = 1;
-  EXPECT_EQ(Trouble(made.Bytes()), "its second part is something else");
+  EXPECT_EQ(Trouble(made.Bytes()), "its second part is not an accounting");
   made->hami.major = 3;
-  EXPECT_EQ(Trouble(made.Bytes()), "it is of HAMi-core's version 3, which is not known here");
+  EXPECT_EQ(Trouble(made.Bytes()), "it has HAMi-core's version 3, which is unknown");
 }
 
 TEST(RegionTest, NumbersThatCannotBeCountAsNone) {
@@ -180,6 +184,46 @@ TEST(RegionTest, NamesAreTextForATerminalAndHaveAnEnd) {
   const Region region = Parse(made.Bytes()).value();
   EXPECT_EQ(region.devices[0].uuid, "??2J?" + std::string(91, 'x'));
   EXPECT_EQ(region.devices[1].uuid, "yyy");
+}
+
+TEST(RegionTest, RefusalsAndWaitsAreOfAllProcessesThatEverHadASlot) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made.Hold(1, 17, 0, 0, 0);
+  made->accounting.slots[0].refused = 2;
+  made->accounting.slots[1].refused = 3;
+  made->accounting.slots[1].waited = 1'000;
+  made->accounting.slots[2].refused = 5;  // no process ever had it
+  made->hami.last_kernel_time = 77;
+
+  const Region region = Parse(made.Bytes()).value();
+  EXPECT_EQ(region.refused, 5U);
+  EXPECT_EQ(region.waited_ns, 1'000U);
+  EXPECT_EQ(region.launched_at, 77);
+}
+
+TEST(RegionTest, OnlyThePartsInUseAreRead) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made.Hold(0, 17, 0, 600 * kMib, 100 * kMib);
+  const std::string bytes = made.Bytes();
+  size_t count = 0;
+  const auto region = Parse(bytes.size(), [&](size_t offset, size_t size) -> Result<std::string> {
+    count += size;
+    return bytes.substr(offset, size);
+  });
+  EXPECT_EQ(region.value(), Parse(bytes).value());
+  EXPECT_LT(count, 8'192U);
+}
+
+TEST(RegionTest, OneThatIsCutOffWhileItIsReadIsReadAsFarAsItGoes) {
+  TestRegion made({{kGpu, 2048 * kMib, 30}});
+  made.Hold(0, 17, 0, 600 * kMib, 100 * kMib);
+  const std::string bytes = made.Bytes();
+  int reads = 0;
+  const auto region = Parse(bytes.size(), [&](size_t offset, size_t size) -> Result<std::string> {
+    return ++reads <= 3 ? bytes.substr(offset, size) : "";
+  });
+  EXPECT_EQ(region.value().devices.front().used, 600 * kMib);
+  EXPECT_EQ(region.value().processes, std::vector<Process>());
 }
 
 TEST(ShareGotTest, IsWhatWasChargedMeanwhile) {

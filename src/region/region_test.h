@@ -32,6 +32,8 @@ class TestRegion {
     accounting.owner = pid | uint64_t{12345} << 32;
     accounting.share[device] = bytes / limiter::kUnit | uint64_t{7} << 36;
     region_->accounting.devices[device].total.low += bytes / limiter::kUnit;
+    const auto used = static_cast<uint32_t>(slot + 1);
+    if (region_->accounting.slots_used < used) region_->accounting.slots_used = used;
     limiter::HamiSlot& shown = region_->hami.slots[slot];
     shown.pid = static_cast<int32_t>(pid);
     shown.status = limiter::kHamiSlotRuns;

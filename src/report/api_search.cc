@@ -38,7 +38,7 @@ std::optional<ApiTarget> ApiSearch::Poll() {
   again_ = now && (reason == Reason::kNotFound || reason == Reason::kPermission);
   if (place.error().message != refusal_) {
     refusal_ = place.error().message;
-    log::Warn("the API server is told nothing", place.error());
+    log::Warn("the agent reports nothing to the API server", place.error());
   }
   return std::nullopt;
 }

@@ -61,11 +61,11 @@ struct ApiServer::ApiThread {
   }
 
   void FollowPods(const std::shared_ptr<BindContext>& context,
-                  const std::set<std::string>& resources, bool events) {
+                  const std::set<std::string>& resources, const hami::Vendor& vendor, bool events) {
     HamiProtocol::EmitEvents tell;
     if (events) tell = [this](const std::vector<kube::Event>& told) { event_queue.Add(told); };
-    protocol = std::make_unique<HamiProtocol>(hami::kNvidia, loop, client, name, tell,
-                                              HamiProtocol::Times{});
+    protocol =
+        std::make_unique<HamiProtocol>(vendor, loop, client, name, tell, HamiProtocol::Times{});
     protocol->Serve(resources,
                     [context](const kube::Pod& pod) { return context->claims.AwaitsClaim(pod); });
     const auto put = [this, context](const kube::PodPtr& pod) {
@@ -78,7 +78,7 @@ struct ApiServer::ApiThread {
     pods = std::make_unique<kube::NodePods>(
         loop, client, name,
         kube::PodFields{
-            .keys = {HamiProtocol::kKeys, kSizeKeys},
+            .keys = {HamiProtocol::kKeys, kSizeKeys, std::string(hami::kPodAscendDevices)},
             .resource = wanted,
             .variable = [](std::string_view key) { return key == hami::kEnvDisableControl; }},
         kube::NodePods::Observer{
@@ -134,7 +134,7 @@ ApiServer::~ApiServer() {
 // The thread shares ownership of its state, because it may still run when this object is destroyed.
 void ApiServer::StartThread() {
   thread_.Start([api_thread = api_thread_] { api_thread->loop.Run(); },
-                "the API server is told nothing");
+                "the agent reports nothing to the API server");
 }
 
 void ApiServer::EmitEvents(std::vector<kube::Event> events) {
@@ -173,7 +173,7 @@ void ApiServer::SetLabels(const Labels& labels) {
       NodePatch patch = PatchLabels(labels, kube::MetadataOf(node));
       if (std::string others = Join(patch.others, ", "); others != told) {
         if (!others.empty()) {
-          log::Warn("labels of the node belong to somebody else and stay as they are",
+          log::Warn("another program set labels of the node; the agent leaves them unchanged",
                     {{"labels", others}});
         }
         told = std::move(others);
@@ -186,9 +186,10 @@ void ApiServer::SetLabels(const Labels& labels) {
 }
 
 void ApiServer::WatchPods(std::shared_ptr<BindContext> context,
-                          const std::set<std::string>& resources, bool events) {
-  api_thread_->loop.Post([api_thread = api_thread_.get(), context, resources, events] {
-    api_thread->FollowPods(context, resources, events);
+                          const std::set<std::string>& resources, const hami::Vendor& vendor,
+                          bool events) {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), context, resources, &vendor, events] {
+    api_thread->FollowPods(context, resources, vendor, events);
   });
   // The context may outlive the thread, so its callbacks hold a weak reference.
   const auto post = [weak = std::weak_ptr(api_thread_)](std::function<void(ApiThread&)> task) {
@@ -203,9 +204,9 @@ void ApiServer::WatchPods(std::shared_ptr<BindContext> context,
     });
   });
   BindEvents::Listener listener;
-  listener.bound = [post](const BoundContainer& bound) {
-    post([bound](ApiThread& api_thread) {
-      api_thread.protocol->Bound(HamiProtocol::BoundEntryOf(bound, hami::kNvidia));
+  listener.bound = [post, &vendor](const BoundContainer& bound) {
+    post([bound, &vendor](ApiThread& api_thread) {
+      api_thread.protocol->Bound(HamiProtocol::BoundEntryOf(bound, vendor));
     });
   };
   listener.refused = [post](const RefusedContainer& refused) {
@@ -219,23 +220,26 @@ void ApiServer::WatchPods(std::shared_ptr<BindContext> context,
   StartThread();
 }
 
-void ApiServer::SetRegistration(const HamiRegistration& registration) {
-  api_thread_->loop.Post([api_thread = api_thread_.get(), registration] {
-    api_thread->registration.Set([registration, api_thread](const json::Value& node) {
+void ApiServer::SetRegistration(const HamiRegistration& registration, const HamiVendors& former,
+                                std::function<void()> gone) {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), registration, former,
+                          gone = std::move(gone)] {
+    api_thread->registration.Set([registration, former, gone, api_thread](const json::Value& node) {
       const Clock& clock = SystemClock();
       if (api_thread->protocol) api_thread->protocol->NodeSeen(node);
-      return RegistrationPatch(registration, node, clock.WallNow(),
+      if (!former.empty() && !HasRegistration(former, node)) gone();
+      return RegistrationPatch(registration, former, node, clock.WallNow(),
                                clock.Now() - api_thread->began);
     });
   });
   StartThread();
 }
 
-void ApiServer::RemoveRegistration(std::function<void()> gone) {
-  api_thread_->loop.Post([api_thread = api_thread_.get(), gone = std::move(gone)] {
+void ApiServer::RemoveRegistration(const HamiVendors& vendors, std::function<void()> gone) {
+  api_thread_->loop.Post([api_thread = api_thread_.get(), vendors, gone = std::move(gone)] {
     if (!gone) return api_thread->registration.Set(nullptr);
-    api_thread->registration.Set([gone](const json::Value& node) {
-      auto patch = RegistrationRemoval(node);
+    api_thread->registration.Set([vendors, gone](const json::Value& node) {
+      auto patch = RegistrationRemoval(vendors, node);
       if (!patch) gone();
       return patch;
     });

@@ -38,14 +38,16 @@ class ApiServer {
   void RemoveConditions(const std::set<std::string>& types, std::function<void()> gone);
   void SetLabels(const Labels& labels);
   // Watches this node's pods and their requests for these resources, and writes them to `context`.
-  // Reports bound and refused containers to the pods, and with events if `events`.
+  // Reports bound and refused containers to the pods by the vendor's annotations, and with events
+  // if `events`.
   void WatchPods(std::shared_ptr<BindContext> context, const std::set<std::string>& resources,
-                 bool events);
-  // Keeps the registration: checks it every 30 seconds, as HAMi's own plugin does.
-  void SetRegistration(const HamiRegistration& registration);
-  // Removes the registration. Calls `gone` on its own thread when there is none, possibly more than
-  // once. Null: stops this.
-  void RemoveRegistration(std::function<void()> gone);
+                 const hami::Vendor& vendor, bool events);
+  // Keeps the registration: checks it every 30 seconds, as HAMi's own plugin does. Removes those of
+  // `former`, and calls `gone` on its own thread when there are none, possibly more than once.
+  void SetRegistration(const HamiRegistration& registration, const HamiVendors& former,
+                       std::function<void()> gone);
+  // Removes all registrations of these vendors. `gone` as above; null: stops this.
+  void RemoveRegistration(const HamiVendors& vendors, std::function<void()> gone);
   // Reads the node, with retries. Calls `answer` once, on its own thread.
   void AskForNode(std::function<void(const json::Value& node)> answer);
 

@@ -13,7 +13,7 @@
 #include "hami/link_scores.h"
 #include "hami/names.h"
 #include "hami/node_register.h"
-#include "hami/vendor.h"
+#include "hami/vendor_table.h"
 #include "kube/metadata_patch.h"
 #include "placement/agent_mark.h"
 #include "placement/placement.h"
@@ -44,8 +44,20 @@ hami::RegisteredDevice Registered(const Node& node, const Device& device,
                               .devcore = capacity.cores};
   card.index = static_cast<uint32_t>(device.order / fractions.registration->order_step);
   card.type = hami::TypeName(*fractions.requests->vendor, device.model);
-  card.numa = device.numa_nodes.empty() ? 0 : device.numa_nodes.front();
-  card.mode = hami::kModeCore;
+  const hami::Vendor& vendor = *fractions.requests->vendor;
+  const bool has_numa = vendor.registers_numa && !device.numa_nodes.empty();
+  card.numa = has_numa ? device.numa_nodes.front() : 0;
+  if (!vendor.use_mode.empty() && vendor.node_mode.empty()) card.mode = hami::kModeCore;
+  const auto cores = device.traits->capacities.find(std::string(vendor.register_cores));
+  if (cores != device.traits->capacities.end()) card.devcore = static_cast<int32_t>(cores->second);
+  card.vendor = vendor.register_word;
+  if (!vendor.register_address.empty() && !device.address.empty()) {
+    card.custom.emplace(vendor.register_address, device.address);
+  }
+  if (!vendor.register_board.empty()) {
+    const bool second = vendor.second_board > 0 && card.index >= vendor.second_board;
+    card.custom.emplace(vendor.register_board, second ? "1" : "0");
+  }
   card.health = !node.TroubleOf(device) && !IsKept(node, device.key);
   return card;
 }
@@ -107,13 +119,31 @@ std::string ScoresText(const Points& points) {
   return hami::EncodeScores(scores);
 }
 
-// Adds the annotation to the patch, if it differs from the node's.
+// Adds the annotation to the patch, if it differs from the node's. The last call for a key counts.
 void SetAnnotation(const Labels& present, std::string_view key,
                    const std::optional<std::string>& value, kube::MetadataPatch& patch) {
   const auto found = present.find(std::string(key));
   const bool same =
       value ? found != present.end() && found->second == *value : found == present.end();
-  if (!same) patch.annotations[std::string(key)] = value;
+  if (same) {
+    patch.annotations.erase(std::string(key));
+  } else {
+    patch.annotations[std::string(key)] = value;
+  }
+}
+
+void RemoveAnnotations(const Labels& present, const HamiVendors& vendors,
+                       kube::MetadataPatch& patch) {
+  for (const hami::Vendor* vendor : vendors) {
+    SetAnnotation(present, vendor->node_register, std::nullopt, patch);
+    SetAnnotation(present, vendor->node_score, std::nullopt, patch);
+    SetAnnotation(present, vendor->node_mode, std::nullopt, patch);
+    const auto handshake = present.find(std::string(vendor->node_handshake));
+    const bool reported =
+        handshake != present.end() &&
+        hami::ReadHandshake(handshake->second).state == hami::HandshakeState::kReported;
+    if (reported) SetAnnotation(present, vendor->node_handshake, std::nullopt, patch);
+  }
 }
 
 std::optional<json::Value> PatchOf(const kube::MetadataPatch& patch) {
@@ -153,7 +183,7 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
       .devices = old_format || vendor->node_register_format == hami::Vendor::Register::kText
                      ? hami::EncodeOldRegister(devices)
                      : hami::EncodeRegister(devices),
-      .reports = old_format,
+      .reports = old_format || vendor->reports,
       .late_bound = late_bound,
       .fits_unplaced = fits_unplaced,
       .vendor = vendor};
@@ -163,10 +193,28 @@ std::optional<HamiRegistration> RegistrationOf(const Node& node,
   return registration;
 }
 
+HamiVendors HamiVendorsOf(const std::set<std::string>& words) {
+  HamiVendors vendors = hami::AgentVendors();
+  std::erase_if(vendors, [&](const hami::Vendor* vendor) {
+    return !words.contains(std::string(vendor->word));
+  });
+  return vendors;
+}
+
+bool HasRegistration(const HamiVendors& vendors, const json::Value& node) {
+  const Labels present = kube::MetadataOf(node).annotations;
+  return std::ranges::any_of(vendors, [&](const hami::Vendor* vendor) {
+    return present.contains(std::string(vendor->node_register));
+  });
+}
+
+// Vendors may share a key, so those of `former` come first.
 std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
-                                             const json::Value& node, Wall now, Duration running) {
+                                             const HamiVendors& former, const json::Value& node,
+                                             Wall now, Duration running) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
+  RemoveAnnotations(present, former, patch);
   SetAnnotation(present, wanted.vendor->node_register, wanted.devices, patch);
   SetAnnotation(present, wanted.vendor->node_score, wanted.scores, patch);
   SetAnnotation(present, kAgentMark,
@@ -174,25 +222,24 @@ std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
                                 .late_bound = wanted.late_bound,
                                 .fits_unplaced = wanted.fits_unplaced}),
                 patch);
+  if (!wanted.vendor->node_mode.empty()) {
+    SetAnnotation(present, wanted.vendor->node_mode, "false", patch);  // the agent has no kModeCore
+  }
   if (wanted.reports) {
-    SetAnnotation(present, wanted.vendor->node_handshake, hami::WriteReported(now, running), patch);
+    SetAnnotation(
+        present, wanted.vendor->node_handshake,
+        wanted.vendor->reports ? hami::WriteAscendReported(now) : hami::WriteReported(now, running),
+        patch);
   }
   return PatchOf(patch);
 }
 
-std::optional<json::Value> RegistrationRemoval(const json::Value& node) {
+std::optional<json::Value> RegistrationRemoval(const HamiVendors& vendors,
+                                               const json::Value& node) {
   const Labels present = kube::MetadataOf(node).annotations;
   kube::MetadataPatch patch;
   SetAnnotation(present, kAgentMark, std::nullopt, patch);
-  for (const hami::Vendor* vendor : hami::kVendors) {
-    SetAnnotation(present, vendor->node_register, std::nullopt, patch);
-    SetAnnotation(present, vendor->node_score, std::nullopt, patch);
-    const auto handshake = present.find(std::string(vendor->node_handshake));
-    const bool reported =
-        handshake != present.end() &&
-        hami::ReadHandshake(handshake->second).state == hami::HandshakeState::kReported;
-    if (reported) SetAnnotation(present, vendor->node_handshake, std::nullopt, patch);
-  }
+  RemoveAnnotations(present, vendors, patch);
   return PatchOf(patch);
 }
 

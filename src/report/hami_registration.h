@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,12 +44,19 @@ bool IsRegistered(const config::Resource& resource);
 std::optional<HamiRegistration> RegistrationOf(const Node& node,
                                                const std::vector<config::Resource>& resources);
 
-// The merge patch that gives `node` these annotations; nothing if it has them. `running`: how long
-// the agent has run.
+// Vendors whose devices the agent registers, or has registered. They last for ever.
+using HamiVendors = std::vector<const hami::Vendor*>;
+HamiVendors HamiVendorsOf(const std::set<std::string>& words);
+// Whether the node has devices of these vendors.
+bool HasRegistration(const HamiVendors& vendors, const json::Value& node);
+
+// The merge patch that gives `node` these annotations and removes those of `former`; nothing if
+// that is so. `running`: how long the agent has run.
 std::optional<json::Value> RegistrationPatch(const HamiRegistration& wanted,
-                                             const json::Value& node, Wall now, Duration running);
-// The merge patch that removes all of them; nothing if there are none. Of handshakes, only a
-// plugin's is removed.
-std::optional<json::Value> RegistrationRemoval(const json::Value& node);
+                                             const HamiVendors& former, const json::Value& node,
+                                             Wall now, Duration running);
+// The merge patch that removes the agent's mark and the annotations of these vendors; nothing if
+// there are none. Of handshakes, only a plugin's is removed.
+std::optional<json::Value> RegistrationRemoval(const HamiVendors& vendors, const json::Value& node);
 
 }  // namespace tessera

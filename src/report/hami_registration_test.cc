@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/labeller.h"
-#include "hami/vendor.h"
+#include "hami/vendor_table.h"
 #include "node/node_under_test.h"
 #include "version.h"
 
@@ -163,6 +163,81 @@ TEST_F(RegistrationTest, MemoryAndCoresAreScaled) {
                        R"("type":"NVIDIA-Tesla P4","mode":"hami-core","health":true}])");
 }
 
+TEST_F(RegistrationTest, AmdGpusHaveTheirComputeUnitsAndAddress) {
+  resources_ = {Requested("amd.com/gpu")};
+  FractionRules& rules = *resources_[0].rendering.fractions;
+  rules.requests = hami::kAmd.Requests();
+  rules.core_capacity = "cu";
+  Device device = Gpu("8eff74b5-0000-1000-801b-b56457addd1b", 0, "amd.com/gpu");
+  device.model = "AMD Instinct MI300X VF";
+  device.address = "0000:83:00.0";
+  device.memory = 196'288;
+  device.traits = DeviceTraits{.capacities = {{"cu", 304}}};
+  Find({device}, "amd.com/gpu");
+
+  const auto registration = RegistrationOf(node_, resources_);
+
+  EXPECT_EQ(registration->devices,
+            R"([{"id":"8eff74b5-0000-1000-801b-b56457addd1b","count":10,"devmem":196288,)"
+            R"("devcore":304,"type":"AMD Instinct MI300X VF","health":true,"devicevendor":"amd",)"
+            R"("custominfo":{"pciBDF":"0000:83:00.0"}}])");
+  const json::Value node = NodeWith({});
+  const std::string patch =
+      json::Write(*RegistrationPatch(*registration, {}, node, Wall(), Duration(0)));
+  EXPECT_NE(patch.find(R"("hami.io/node-amd-register")"), std::string::npos) << patch;
+  EXPECT_EQ(patch.find("nvidia"), std::string::npos) << patch;
+  EXPECT_EQ(patch.find("handshake"), std::string::npos) << patch;
+}
+
+constexpr char kAscendNpus[] = "huawei.com/Ascend910B3";
+constexpr char kNpuDie[] = "42C711D4-20B03704-4A10C8D4-14CC040A-D2102005";
+
+config::Resource AscendNpus(const char* word) {
+  config::Resource resource = Requested(kAscendNpus);
+  FractionRules& rules = *resource.rendering.fractions;
+  rules.parts = 4;
+  rules.requests = hami::AscendRow(word)->vendor->Requests();
+  return resource;
+}
+
+Device AscendNpu(int index) {
+  Device device = Gpu(kNpuDie, index, kAscendNpus);
+  device.model = "Ascend910B3";
+  device.memory = 65'536;
+  device.traits = DeviceTraits{.capacities = {{"aicores", 20}}};
+  return device;
+}
+
+TEST_F(RegistrationTest, AscendsChipsAreWrittenAsItsPluginDoes) {
+  resources_ = {AscendNpus("Ascend910B3")};
+  Find({AscendNpu(5)}, kAscendNpus);
+  EXPECT_EQ(Devices(),
+            std::string(R"([{"id":")") + kNpuDie +
+                R"(","index":5,"count":4,"devmem":65536,"devcore":20,"type":"Ascend910B3",)"
+                R"("health":true,"custominfo":{"NetworkID":1}}])");
+  Find({AscendNpu(0)}, kAscendNpus);
+  EXPECT_EQ(Devices(), std::string(R"([{"id":")") + kNpuDie +
+                           R"(","count":4,"devmem":65536,"devcore":20,"type":"Ascend910B3",)"
+                           R"("health":true,"custominfo":{"NetworkID":0}}])");
+}
+
+TEST_F(RegistrationTest, ASickChipOfAscendsHasNoHealthUntilItReturns) {
+  resources_ = {AscendNpus("Ascend910B3")};
+  Find({AscendNpu(0)}, kAscendNpus);
+  const std::string healthy = Devices();
+  Device sick = AscendNpu(0);
+  sick.defect = Error{Reason::kUnavailable, "it has vNPUs that the agent did not make"};
+  Find({sick}, kAscendNpus);
+  std::string expected = healthy;
+  expected.erase(expected.find(R"("health":true,)"), std::string(R"("health":true,)").size());
+  EXPECT_EQ(Devices(), expected);
+  Find({AscendNpu(0)}, kAscendNpus);
+  EXPECT_EQ(Devices(), expected) << "it is on probation";
+  clock_.Advance(HealthPolicy().recovery);
+  Find({AscendNpu(0)}, kAscendNpus);
+  EXPECT_EQ(Devices(), healthy);
+}
+
 TEST_F(RegistrationTest, TheGpusOfAllResourcesAreOneList) {
   resources_ = {Requested("nvidia.com/a"), Requested("nvidia.com/b")};
   Find({Gpu(kSecond, 1, "nvidia.com/a")}, "nvidia.com/a");
@@ -228,9 +303,11 @@ TEST_F(RegistrationTest, BeforeHami28ItIsInTheOldFormatWithAHandshake) {
 constexpr Wall kNow{Duration(1'787'304'600'000)};  // 2026-08-21 09:30:00
 
 // The patch for a node that has the mark.
-std::string PatchText(const HamiRegistration& wanted, Labels annotations) {
+std::string PatchText(const HamiRegistration& wanted, Labels annotations,
+                      const std::set<std::string>& former = {}) {
   annotations.try_emplace("tessera.dev/agent", TESSERA_VERSION);
-  const auto patch = RegistrationPatch(wanted, NodeWith(annotations), kNow, Duration(1'500));
+  const auto patch = RegistrationPatch(wanted, HamiVendorsOf(former), NodeWith(annotations), kNow,
+                                       Duration(1'500));
   return patch ? json::Write(*patch) : "none";
 }
 
@@ -268,6 +345,32 @@ TEST(RegistrationPatch, WithAHandshakeThereIsOneEachTime) {
             R"("Reported 2026-08-21 09:30:00 +0000 UTC m=+1.500000000"}}})");
 }
 
+TEST(RegistrationPatch, AscendsHasTheModeAndAHandshakeEachTime) {
+  const HamiRegistration wanted{
+      .devices = "[]", .reports = true, .vendor = hami::AscendRow("Ascend910B3")->vendor};
+
+  EXPECT_EQ(PatchText(wanted, {{"hami.io/node-handshake-Ascend910B3", "Requesting_..."}}),
+            R"({"metadata":{"annotations":{"hami-vnpu-core":"false",)"
+            R"("hami.io/node-handshake-Ascend910B3":"Reported_2026.08.21 09:30:00",)"
+            R"("hami.io/node-register-Ascend910B3":"[]"}}})");
+}
+
+TEST(RegistrationPatch, TakesTheFormerModelAwayAndLeavesOtherPluginsAlone) {
+  const HamiRegistration wanted{
+      .devices = "[]", .reports = true, .vendor = hami::AscendRow("Ascend910B4-1")->vendor};
+
+  EXPECT_EQ(PatchText(wanted,
+                      {{"hami-vnpu-core", "false"},
+                       {"hami.io/node-register-Ascend910B4", "[]"},
+                       {"hami.io/node-handshake-Ascend910B4", "Reported_2026.08.21 09:30:00"},
+                       {"hami.io/node-register-Ascend310P", "[]"}},
+                      {"Ascend910B4"}),
+            R"({"metadata":{"annotations":{"hami.io/node-handshake-Ascend910B4":null,)"
+            R"("hami.io/node-handshake-Ascend910B4-1":"Reported_2026.08.21 09:30:00",)"
+            R"("hami.io/node-register-Ascend910B4":null,)"
+            R"("hami.io/node-register-Ascend910B4-1":"[]"}}})");
+}
+
 TEST(RegistrationPatch, MarksTheNodeWithTheVersionAndWhetherPodsNeedItsLock) {
   const Labels node{{"hami.io/node-nvidia-register", "[]"}, {"tessera.dev/agent", "0.0.9"}};
 
@@ -278,24 +381,38 @@ TEST(RegistrationPatch, MarksTheNodeWithTheVersionAndWhetherPodsNeedItsLock) {
             R"( late-bound"}}})");
 }
 
-std::string RemovalText(const Labels& annotations) {
-  const auto patch = RegistrationRemoval(NodeWith(annotations));
+std::string RemovalText(const std::set<std::string>& words, const Labels& annotations) {
+  const auto patch = RegistrationRemoval(HamiVendorsOf(words), NodeWith(annotations));
   return patch ? json::Write(*patch) : "none";
 }
 
 TEST(RegistrationRemoval, TakesAwayWhatAPluginWrites) {
-  EXPECT_EQ(RemovalText({{"hami.io/node-nvidia-register", "[]"},
-                         {"hami.io/node-nvidia-score", "[]"},
-                         {"hami.io/node-handshake", "Reported 2026-08-21 09:30:00"},
-                         {"tessera.dev/agent", "0.1.0 late-bound"},
-                         {"other", "stays"}}),
+  EXPECT_EQ(RemovalText({"NVIDIA"}, {{"hami.io/node-nvidia-register", "[]"},
+                                     {"hami.io/node-amd-register", "another plugin's"},
+                                     {"hami.io/node-nvidia-score", "[]"},
+                                     {"hami.io/node-handshake", "Reported 2026-08-21 09:30:00"},
+                                     {"tessera.dev/agent", "0.1.0 late-bound"},
+                                     {"other", "stays"}}),
             R"({"metadata":{"annotations":{"hami.io/node-handshake":null,)"
             R"("hami.io/node-nvidia-register":null,"hami.io/node-nvidia-score":null,)"
             R"("tessera.dev/agent":null}}})");
 }
 
+TEST(RegistrationRemoval, TakesAwayTheVendorsThatTheAgentHasRegisteredAlone) {
+  EXPECT_EQ(
+      RemovalText({"Ascend310P", "AMD"},
+                  {{"hami.io/node-register-Ascend310P", "[]"},
+                   {"hami.io/node-register-Ascend910B3", "another plugin's"},
+                   {"hami.io/node-amd-register", "[]"},
+                   {"hami.io/node-handshake-Ascend310P", "Reported_2026.08.21 09:30:00"},
+                   {"hami-vnpu-core", "false"}}),
+      R"({"metadata":{"annotations":{"hami-vnpu-core":null,"hami.io/node-amd-register":null,)"
+      R"("hami.io/node-handshake-Ascend310P":null,"hami.io/node-register-Ascend310P":null}}})");
+}
+
 TEST(RegistrationRemoval, LeavesTheSchedulersHandshake) {
-  EXPECT_EQ(RemovalText({{"hami.io/node-handshake", "Requesting_2026-08-21 09:30:00"}}), "none");
+  EXPECT_EQ(RemovalText({"NVIDIA"}, {{"hami.io/node-handshake", "Requesting_2026-08-21 09:30:00"}}),
+            "none");
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ std::optional<kube::Event> EventOf(const GrantSpace::Cut& cut, const Ledger& led
                                  .container = holding.container},
                        .warning = true,
                        .reason = "VgpuDirectoryCutBack",
-                       .message = fmt::format("{} is for the limiting library alone: {}",
+                       .message = fmt::format("{} is reserved for the limiting library: {}",
                                               SeenFromWithin(cut.record->directory), cut.what),
                        .when = now,
                        .subject = cut.grant};

@@ -79,8 +79,8 @@ std::string ToldOfSpace(const std::string& pod, std::vector<Holding> holdings) {
 
 TEST(EventsOf, ADirectoryThatWasCutBackIsToldOnThePodOfItsContainer) {
   const std::string told =
-      "team-a/a main: VgpuDirectoryCutBack: /usr/local/vgpu is for the limiting library alone: 20 "
-      "MiB in 2 files";
+      "team-a/a main: VgpuDirectoryCutBack: /usr/local/vgpu is reserved for the limiting library: "
+      "20 MiB in 2 files";
   const std::vector<Holding> holdings = {Holds("a", "main", {"3"}), Holds("b", "main", {"2"})};
   EXPECT_EQ(ToldOfSpace("a-uid", holdings), told);
   EXPECT_EQ(ToldOfSpace("team-a/a", holdings), told);

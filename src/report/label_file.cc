@@ -30,7 +30,7 @@ Result<bool> WriteLabelFile(const std::string& path, const Labels& labels) {
   if (Has(path, text)) return false;
   const auto there = os::Inspect(path);
   if (there && there->type != os::FileInfo::Type::kFile) {
-    return Fail(Reason::kIo, "{} is no plain file", path);
+    return Fail(Reason::kIo, "{} is not a plain file", path);
   }
   const size_t name = path.rfind('/') + 1;
   if (name > 1) TRY(os::MakeDirectories(path.substr(0, name - 1), 0755));

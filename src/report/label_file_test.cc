@@ -55,7 +55,7 @@ TEST_F(LabelFileTest, WhatIsNoFileIsNotReplaced) {
   ASSERT_EQ(symlink("/etc/passwd", path_.c_str()), 0);
 
   const auto written = WriteLabelFile(path_, kLabels);
-  EXPECT_EQ(written.error(), (Error{Reason::kIo, path_ + " is no plain file"}));
+  EXPECT_EQ(written.error(), (Error{Reason::kIo, path_ + " is not a plain file"}));
 }
 
 TEST_F(LabelFileTest, AFileThatAnotherInstanceWroteIsNotRemoved) {

@@ -83,7 +83,7 @@ void LabelSync::ReadEnded(unsigned generation, const Reading& told) {
 // A released driver returns, so its absence is never overdue.
 bool LabelSync::Overdue(const Error& error) {
   if (error.reason == Reason::kReleased) return false;
-  LogOnce("the node's labels cannot be read, those told stay for a while", error);
+  LogOnce("cannot read the node's labels; the published ones stay for a while", error);
   if (!failing_since_) failing_since_ = at_.clock.Now();
   return at_.clock.Now() - *failing_since_ >= kGrace;
 }
@@ -107,7 +107,7 @@ void LabelSync::LabelNode(const Labels& labels) {
   }
   LogOnce("the node is not labelled",
           Error{Reason::kNotFound,
-                "there is no API server to be told (docs/reference/api-server.md), nor the "
+                "no API server is configured (docs/reference/api-server.md), and there is no "
                 "directory of " +
                     path_ + ": node feature discovery is not installed, or not mounted"});
   ScheduleRead();

@@ -191,7 +191,7 @@ TEST_F(LabelSyncTest, WhatCannotBeReadStaysAsItWasAndIsToldOnce) {
 
   answers_->Set(Fail(Reason::kDriverMissing, "there is no driver"));
   sync_->ReadSoon();
-  AwaitLog("the node's labels cannot be read, those told stay for a while");
+  AwaitLog("cannot read the node's labels; the published ones stay for a while");
   EXPECT_EQ(OnDisk(), "x.com/count=8\n");
 
   clock_.Advance(LabelSync::kGrace);

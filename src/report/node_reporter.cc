@@ -57,23 +57,24 @@ void NodeReporter::SearchApiServer() {
   }
   search_.reset();
   node_name_ = place->node;
-  log::Info("tells the API server", {{"host", place->access.host}, {"node", node_name_}});
+  log::Info("reporting to the API server", {{"host", place->access.host}, {"node", node_name_}});
   server_ = std::make_unique<ApiServer>(std::move(place->access), node_name_, metrics_);
   WatchPods();
   QueryNode();
 }
 
-void NodeReporter::FollowPods(std::shared_ptr<BindContext> context,
-                              std::set<std::string> resources) {
-  if (resources == pod_resources_) return;
+void NodeReporter::FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources,
+                              const VendorRow* vendor) {
+  if (resources == pod_resources_ && vendor == pod_vendor_) return;
   context_ = std::move(context);
   pod_resources_ = std::move(resources);
+  pod_vendor_ = vendor;
   WatchPods();
 }
 
 void NodeReporter::WatchPods() {
   if (server_ != nullptr && !pod_resources_.empty())
-    server_->WatchPods(context_, pod_resources_, config_.events);
+    server_->WatchPods(context_, pod_resources_, *pod_vendor_, config_.events);
 }
 
 void NodeReporter::Apply(const config::Config& config) {
@@ -155,15 +156,17 @@ std::set<std::string> NodeReporter::WantedConditions() const {
 // knows every condition of ours.
 void NodeReporter::RetireConditions() {
   const auto recorded = RecordedConditions(state_dir_);
-  if (!recorded) log::Warn("a former condition of the node stays there", recorded.error());
+  if (!recorded)
+    log::Warn("cannot read the recorded conditions, so a former condition of the node stays",
+              recorded.error());
   std::set<std::string> former = recorded.value_or(std::set<std::string>());
   std::set<std::string> all = WantedConditions();
   all.insert(former.begin(), former.end());
   const Status kept = all == former ? Status() : RecordConditions(state_dir_, all);
-  if (!kept) log::Warn("the type of the node's condition is not kept", kept.error());
+  if (!kept) log::Warn("cannot record the type of the node's condition", kept.error());
   former.erase(config_.condition);
   if (former.empty()) return;
-  log::Info("takes a former condition off the node",
+  log::Info("removing a former condition of the node",
             {{"types", Join(std::vector<std::string>(former.begin(), former.end()), ", ")}});
   server_->RemoveConditions(former, mailbox_.Bind(&NodeReporter::ConditionsRetired));
 }
@@ -171,23 +174,42 @@ void NodeReporter::RetireConditions() {
 void NodeReporter::ConditionsRetired() {
   server_->RemoveConditions({}, nullptr);
   const Status kept = RecordConditions(state_dir_, WantedConditions());
-  if (!kept) log::Warn("the type of the node's former condition is kept", kept.error());
+  if (!kept) log::Warn("cannot erase the record of the node's former condition", kept.error());
 }
 
-// The registration is recorded before it is sent, like conditions.
 void NodeReporter::TellRegistration() {
   std::optional<HamiRegistration> now = RegistrationOf(node_, resources_);
   if (std::exchange(registration_looked_at_, true) && now == registration_) return;
-  if (now) {
-    const Status kept = RecordRegistration(state_dir_);
-    if (!kept) log::Warn("it is not kept that HAMi's scheduler knows the node", kept.error());
-    server_->SetRegistration(*now);
-  } else if (IsRegistrationRecorded(state_dir_)) {
-    log::Info("takes the registration with HAMi's scheduler off the node");
-    server_->RemoveRegistration(mailbox_.Bind(&NodeReporter::RegistrationRemoved));
-  }
-  TellAsymmetric(now ? now->asymmetric : std::vector<std::string>());
   registration_ = std::move(now);
+  Register();
+  TellAsymmetric(registration_ ? registration_->asymmetric : std::vector<std::string>());
+}
+
+// The registration is recorded before it is sent, like conditions. Those of vendors that the agent
+// no longer registers are removed.
+void NodeReporter::Register() {
+  const auto recorded = RecordedRegistrations(state_dir_);
+  if (!recorded) {
+    log::Warn("cannot read which registrations are the agent's, so a former one of the node stays",
+              recorded.error());
+  }
+  std::set<std::string> words = recorded.value_or(std::set<std::string>());
+  if (!registration_) {
+    if (words.empty()) return;
+    log::Info("removing the node's registration with HAMi's scheduler");
+    return server_->RemoveRegistration(HamiVendorsOf(words),
+                                       mailbox_.Bind(&NodeReporter::RegistrationRemoved));
+  }
+  const std::string word(registration_->vendor->word);
+  if (words.insert(word).second) {
+    const Status kept = RecordRegistrations(state_dir_, words);
+    if (!kept)
+      log::Warn("cannot record the node's registration with HAMi's scheduler", kept.error());
+  }
+  words.erase(word);
+  server_->SetRegistration(
+      *registration_, HamiVendorsOf(words),
+      [told = mailbox_.Bind(&NodeReporter::FormerRemoved), words] { told(words); });
 }
 
 // The event has the reason that HAMi's plugin uses.
@@ -196,8 +218,8 @@ void NodeReporter::TellAsymmetric(const std::vector<std::string>& pairs) {
   for (const std::string& pair : told_asymmetric_) {
     if (told.contains(pair)) continue;
     const std::string message = fmt::format(
-        "{} have other links one way than the other: HAMi's scheduler is told that "
-        "they are not close to each other",
+        "{} have different links in each direction; the agent tells HAMi's scheduler that they are "
+        "not close",
         pair);
     log::Warn(message);
     if (!config_.events) continue;
@@ -212,9 +234,24 @@ void NodeReporter::TellAsymmetric(const std::vector<std::string>& pairs) {
 
 void NodeReporter::RegistrationRemoved() {
   if (registration_) return;  // a newer configuration registers again
-  server_->RemoveRegistration(nullptr);
-  const Status kept = ForgetRegistration(state_dir_);
-  if (!kept) log::Warn("the former registration with HAMi's scheduler is kept", kept.error());
+  server_->RemoveRegistration({}, nullptr);
+  const Status kept = RecordRegistrations(state_dir_, {});
+  if (!kept)
+    log::Warn("cannot erase the record of the former registration with HAMi's scheduler",
+              kept.error());
+}
+
+void NodeReporter::FormerRemoved(const std::set<std::string>& words) {
+  if (!registration_) return;  // all are being removed
+  auto recorded = RecordedRegistrations(state_dir_);
+  if (!recorded) return;
+  std::erase_if(*recorded, [&](const std::string& word) {
+    return words.contains(word) && word != registration_->vendor->word;
+  });
+  const Status kept = RecordRegistrations(state_dir_, *recorded);
+  if (kept) return Register();
+  log::Warn("cannot erase the record of the former registration with HAMi's scheduler",
+            kept.error());
 }
 
 bool NodeReporter::SetLabels(const Labels& labels) {

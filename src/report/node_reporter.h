@@ -50,8 +50,9 @@ class NodeReporter {
   // Sets the node's labels; false if there is no API server.
   bool SetLabels(const Labels& labels);
   // Watches this node's pods once there is an API server. `resources`: those whose grants depend on
-  // pods' requests; none: no watch.
-  void FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources);
+  // pods' requests; none: no watch. `vendor`: of their devices, never null.
+  void FollowPods(std::shared_ptr<BindContext> context, std::set<std::string> resources,
+                  const VendorRow* vendor);
   // Reads the node once there is an API server, and calls `answer` on the loop's thread. A later
   // call replaces an unanswered one.
   void AskForNode(std::function<void(const json::Value& node)> answer);
@@ -64,7 +65,9 @@ class NodeReporter {
   void TellObstacles();
   void TellRegistration();
   void TellAsymmetric(const std::vector<std::string>& pairs);
+  void Register();
   void RegistrationRemoved();
+  void FormerRemoved(const std::set<std::string>& words);
   void QueryNode();
   void NodeAnswered(const json::Value& node);
   void RetireConditions();
@@ -84,6 +87,7 @@ class NodeReporter {
   std::function<void(const json::Value&)> node_query_;  // unanswered AskForNode
   std::shared_ptr<BindContext> context_;
   std::set<std::string> pod_resources_;
+  const VendorRow* pod_vendor_ = nullptr;  // of these
   bool begun_ = false;
   bool retired_ = false;  // RetireConditions was called
   std::optional<kube::Condition> told_;

@@ -12,6 +12,7 @@
 #include "api/server.h"
 #include "base/captured_log_test.h"
 #include "hami/vendor.h"
+#include "hami/vendor_table.h"
 #include "json/json.h"
 #include "node/node_under_test.h"
 #include "os/files.h"
@@ -218,7 +219,37 @@ TEST_F(NodeReporterTest, HamisSchedulerIsToldOfTheNodeAndOfEachOtherConfiguratio
   node_reporter_->Apply(config_);
 
   EXPECT_TRUE(RunUntil([&] { return annotations_.empty(); }));
-  EXPECT_TRUE(RunUntil([&] { return !IsRegistrationRecorded(directory_); }));
+  EXPECT_TRUE(RunUntil([&] { return RecordedRegistrations(directory_)->empty(); }));
+}
+
+TEST_F(NodeReporterTest, WhatHamisSchedulerWasToldOfAFormerModelIsTakenAwayOnce) {
+  Configure(true);
+  Restart("off");
+  ASSERT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
+  const hami::Vendor& npu = *hami::AscendRow("Ascend910B3")->vendor;
+  config_.resources[0].rendering.fractions->requests = npu.Requests();
+
+  Restart("off");
+
+  EXPECT_TRUE(
+      RunUntil([&] { return RecordedRegistrations(directory_).value() == Types{"Ascend910B3"}; }));
+  EXPECT_EQ(annotations_.count("hami.io/node-nvidia-register"), 0U);
+  EXPECT_EQ(annotations_.at("hami.io/node-register-Ascend910B3"), "[]");
+}
+
+TEST_F(NodeReporterTest, WhatAnotherPluginToldOfItsModelStays) {
+  annotations_["hami.io/node-amd-register"] = "another plugin's";
+  Configure(true);
+  Restart("off");
+  ASSERT_TRUE(RunUntil([&] { return Registered() == "[]"; }));
+  Configure(false);
+
+  Restart("off");
+
+  EXPECT_TRUE(RunUntil([&] { return RecordedRegistrations(directory_)->empty(); }));
+  EXPECT_EQ(
+      annotations_,
+      (std::map<std::string, std::string>{{"hami.io/node-amd-register", "another plugin's"}}));
 }
 
 TEST_F(NodeReporterTest, WhatItWasToldIsTakenAwayAfterARestartThatNoLongerWantsIt) {
@@ -256,8 +287,8 @@ TEST_F(NodeReporterTest, GpusWithOtherLinksOneWayThanTheOtherAreAnEventOfTheNode
   const json::Object& event = events_[0].as_object();
   EXPECT_EQ(json::GetString(event, "reason"), "AsymmetricGPUP2PLink");
   EXPECT_EQ(json::GetString(event, "message"),
-            "GPU-a and GPU-b have other links one way than the other: HAMi's scheduler is told "
-            "that they are not close to each other");
+            "GPU-a and GPU-b have different links in each direction; the agent tells HAMi's "
+            "scheduler that they are not close");
 }
 
 TEST_F(NodeReporterTest, TheRegistrationOfAnotherPluginStays) {

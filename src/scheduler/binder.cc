@@ -64,7 +64,8 @@ void Binder::Lock(const WorkPtr& work) {
     work->locked = true;
     // The pod may have been deleted while the call waited for the lock.
     if (cluster_.IsHeld(work->call.uid, work->call.node)) return Send(work);
-    Refuse(work, {Reason::kNotFound, "pod " + NameOf(work->call) + " has gone meanwhile"});
+    Refuse(work, {Reason::kNotFound, "pod " + NameOf(work->call) +
+                                         " was deleted while it waited for the node's lock"});
   });
 }
 
@@ -98,15 +99,15 @@ void Binder::LookUp(const WorkPtr& work, const Error& why) {
 
 void Binder::Judge(const WorkPtr& work, const kube::PodPtr& pod, const Error& why) {
   if (pod->uid != work->call.uid) {
-    return Refuse(work,
-                  {Reason::kNotFound, "pod " + NameOf(work->call) + " is another one by now"});
+    return Refuse(work, {Reason::kNotFound, "pod " + NameOf(work->call) +
+                                                " was replaced by a new pod of the same name"});
   }
   if (!pod->node.empty()) {
     const bool ours = IsBoundAs(*pod, work->binding);
     cluster_.PutPod(pod);
     if (ours) return work->done({});
     return Refuse(work, {Reason::kApiConflict, "pod " + NameOf(work->call) + " is bound to node " +
-                                                   pod->node + " by somebody else"});
+                                                   pod->node + " by another scheduler"});
   }
   const bool refused = why.reason == Reason::kApiConflict;  // for example, the pod is being deleted
   if (refused) return Refuse(work, why);
@@ -119,7 +120,7 @@ void Binder::Refuse(const WorkPtr& work, const Error& why) {
   if (work->unsure && why.reason != Reason::kNotFound) return work->done(Fail(why));
   cluster_.DropHold(work->call.uid);
   if (work->locked) locks_.Release(work->call.node, OwnerOf(work->call));
-  log::Info("a pod is not bound",
+  log::Info("cannot bind a pod",
             {{"pod", NameOf(work->call)}, {"node", work->call.node}, {"why", why.message}});
   work->done(Fail(why));
 }

@@ -155,7 +155,7 @@ TEST_F(BinderTest, AnOutcomeThatStaysUnknownKeepsTheRoomAndTheNode) {
   // A repeated filter call returns the same node, and no other pod gets the room.
   EXPECT_TRUE(FitsOn(pod));
   EXPECT_EQ(cluster_.Filter({.pod = pod, .nodes = {"n2"}}, clock_.Now()).error,
-            "the pod may be bound to node n1, which is not among those to choose from");
+            "the pod may be bound to node n1, which is not among the candidates");
   EXPECT_EQ(Bind(pod), "bound");
 }
 
@@ -178,7 +178,7 @@ TEST_F(BinderTest, WhatSomebodyElseBoundCountsAsItIsBound) {
     peer.Send(kube::Refusal(409, "Conflict", "pod a is already assigned to node n1"));
   });
 
-  EXPECT_EQ(Bind(pod), "pod default/a is bound to node n1 by somebody else");
+  EXPECT_EQ(Bind(pod), "pod default/a is bound to node n1 by another scheduler");
 
   EXPECT_FALSE(FitsOn(Waiting("b")));  // the GPU is held
   Pod("c").asks["nvidia.com/gpumem"] = 7900;
@@ -248,7 +248,7 @@ TEST_F(BinderTest, APodOfTheSameNameIsAnotherOne) {
     peer.Send(kube::Refusal(409, "Conflict", "the UID in the precondition is another"));
   });
 
-  EXPECT_EQ(Bind(pod), "pod default/a is another one by now");
+  EXPECT_EQ(Bind(pod), "pod default/a was replaced by a new pod of the same name");
 
   EXPECT_TRUE(FitsOn(Waiting("b")));
 }
@@ -266,7 +266,7 @@ TEST_F(BinderTest, APodThatIsGoneGivesItsRoomBack) {
 TEST_F(BinderTest, APodThatNoWatchHasToldOfIsRead) {
   EXPECT_EQ(Bind(Waiting("a")), "bound");
   EXPECT_EQ(Bind({.uid = "uid-x", .pod_namespace = "default", .name = "a"}),
-            "pod default/a is not there, or not to be bound any more");
+            "pod default/a does not exist or no longer waits for a node");
 }
 
 }  // namespace

@@ -15,11 +15,11 @@ namespace tessera::scheduler {
 namespace {
 
 constexpr Misfit kUnregistered{"the node has registered no devices", false};
-constexpr Misfit kUnreadable{"the node's registration of its devices cannot be read", false};
-constexpr Misfit kWholeAlone{"the node hands out whole devices, without a choice", false};
+constexpr Misfit kUnreadable{"the node's device registration cannot be read", false};
+constexpr Misfit kWholeAlone{"the node offers only whole devices, without a choice", false};
 constexpr Misfit kUncounted{
-    "a ResourceQuota counts what it is not known that whole devices of the node have", false};
-constexpr Misfit kUnread{"it is not known what a pod of the node has", true};
+    "a ResourceQuota counts memory or compute time, unknown for the node's whole devices", false};
+constexpr Misfit kUnread{"the devices of a pod on the node cannot be read", true};
 
 // A device with less free memory cannot fit all containers of the pod.
 int64_t LeastFree(const DeviceDemand& demand) {
@@ -88,7 +88,7 @@ void Cluster::PutPod(const kube::PodPtr& pod) {
   Release(pod->uid);
   if (*taken) return Take(*pod, pod->node, **std::move(taken));
   if (!told) {
-    log::Warn("a pod's devices cannot be read: its node gets no pods until it has ended",
+    log::Warn("a pod's devices cannot be read: its node gets no pods until the pod has ended",
               taken->error(), {{"pod", pod->FullName()}, {"node", pod->node}});
   }
   nodes_[pod->node].unread.insert(pod->uid);
@@ -164,8 +164,8 @@ NodeScores Cluster::Prioritize(const FilterCall& call) const {
 // not.
 FilterAnswer Cluster::AnswerOfSent(const Hold& hold, const std::vector<std::string_view>& names) {
   if (std::ranges::find(names, hold.node) != names.end()) return {.nodes = {hold.node}};
-  return {.error = "the pod may be bound to node " + hold.node +
-                   ", which is not among those to choose from"};
+  return {.error =
+              "the pod may be bound to node " + hold.node + ", which is not among the candidates"};
 }
 
 FilterAnswer Cluster::RefusalBy(const FilterCall& call, const DeviceDemand& demand) const {
@@ -204,11 +204,11 @@ Result<kube::Binding> Cluster::PlaceOn(const BindCall& call, Steady now, Wall wa
   if (!held || (!hold->second.sent && !HasRoom(hold->second))) {
     const auto pod = waiting_.find(call.uid);
     if (pod == waiting_.end()) {
-      return Fail(Reason::kNotFound, "pod {}/{} is not there, or not to be bound any more",
+      return Fail(Reason::kNotFound, "pod {}/{} does not exist or no longer waits for a node",
                   Brief(call.pod_namespace), Brief(call.pod));
     }
     if (hold != holds_.end() && hold->second.sent) {
-      return Fail(Reason::kApiConflict, "pod {}/{} may be bound to node {} already",
+      return Fail(Reason::kApiConflict, "pod {}/{} may already be bound to node {}",
                   Brief(call.pod_namespace), Brief(call.pod), hold->second.node);
     }
     const DeviceDemand demand = TRY(DemandOf(*pod->second));

@@ -25,7 +25,7 @@ Explanation Cluster::Explain(const std::string& name, Steady now) const {
   const auto hold = holds_.find(pod->uid);
   if (hold != holds_.end()) {
     explanation.state =
-        (hold->second.sent ? "a Binding is on its way to node " : "room is held for it on node ") +
+        (hold->second.sent ? "a Binding was sent for node " : "room is held for it on node ") +
         hold->second.node;
     return explanation;
   }
@@ -36,11 +36,11 @@ Explanation Cluster::Explain(const std::string& name, Steady now) const {
         std::chrono::duration_cast<std::chrono::seconds>(now - refusal->when).count();
   }
   if (!explanation.fit.empty()) {
-    explanation.state = "it waits to be tried: a node can have it";
+    explanation.state = "a node fits, and the pod waits for its next try";
   } else if (refusal == nullptr) {
-    explanation.state = "kube-scheduler has not asked about it, and no node can have it";
+    explanation.state = "no node fits, and kube-scheduler has not asked about it";
   } else {
-    explanation.state = "no node can have it";
+    explanation.state = "no node fits";
   }
   return explanation;
 }

@@ -60,7 +60,7 @@ TEST_F(ClusterExplainTest, ARefusedPodsNodesSayWhatIsMissingAndWhoHasIt) {
 
   const Explanation told = Explain("team/waits");
 
-  EXPECT_EQ(told.state, "no node can have it");
+  EXPECT_EQ(told.state, "no node fits");
   EXPECT_EQ(told.tried_seconds_ago, 5);
   EXPECT_EQ(told.groups,
             (RefusalGroups{{"devices have too little memory left", {.count = 1, .nodes = {"a"}}},
@@ -85,7 +85,7 @@ TEST_F(ClusterExplainTest, APodThatFitsByNowWaitsToBeTried) {
 
   const Explanation told = Explain("team/waits");
 
-  EXPECT_EQ(told.state, "it waits to be tried: a node can have it");
+  EXPECT_EQ(told.state, "a node fits, and the pod waits for its next try");
   EXPECT_EQ(told.fit, Names{"a"});
 }
 
@@ -93,13 +93,12 @@ TEST_F(ClusterExplainTest, WhereverAPodStandsIsSaid) {
   Filter(Pod("held", 1000));
   EXPECT_EQ(Explain("team/held").state, "room is held for it on node a");
   cluster_.BindingSent("uid-held");
-  EXPECT_EQ(Explain("team/held").state, "a Binding is on its way to node a");
+  EXPECT_EQ(Explain("team/held").state, "a Binding was sent for node a");
   Bind("held", 1000);
   EXPECT_EQ(Explain("team/held").state, "it is bound to node a");
   EXPECT_EQ(Explain("team/other").state, "no pod of this name waits or has devices");
   cluster_.PutPod(std::make_shared<const kube::Pod>(Pod("new", 9000)));
-  EXPECT_EQ(Explain("team/new").state,
-            "kube-scheduler has not asked about it, and no node can have it");
+  EXPECT_EQ(Explain("team/new").state, "no node fits, and kube-scheduler has not asked about it");
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST_F(ClusterTest, ABindWhereThereIsNoRoomIsRefused) {
 TEST_F(ClusterTest, ABindOfAPodThatDoesNotWaitIsRefused) {
   const auto binding = Place(Pod("gone", 3000), "a");
   ASSERT_FALSE(binding);
-  EXPECT_EQ(binding.error().message, "pod team/gone is not there, or not to be bound any more");
+  EXPECT_EQ(binding.error().message, "pod team/gone does not exist or no longer waits for a node");
 }
 
 TEST_F(ClusterTest, WhatABoundPodHasCountsOnceAndUntilItHasEnded) {
@@ -256,7 +256,7 @@ TEST_F(ClusterTest, ANodeGetsNoPodsWhileItIsNotKnownWhatOneHas) {
   cluster_.PutPod(Bound(Pod("odd", 1000), "a", "GPU-a,NVIDIA,x,0:;"));
   EXPECT_EQ(NodeFor(Pod("first", 8000)), "b");
   EXPECT_EQ(Filter(Pod("second", 1000)).failed.at("a"),
-            "it is not known what a pod of the node has");
+            "the devices of a pod on the node cannot be read");
   cluster_.RemovePod("uid-odd");
   EXPECT_EQ(NodeFor(Pod("second", 8000)), "a");
 }
@@ -308,7 +308,7 @@ TEST_F(ClusterTest, ANodeWhoseRegistrationCannotBeReadGetsNoPods) {
   cluster_.PutNode(node);
   EXPECT_EQ(NodeFor(Pod("first", 8000)), "b");
   EXPECT_EQ(Filter(Pod("second", 8000)).unresolvable.at("a"),
-            "the node's registration of its devices cannot be read");
+            "the node's device registration cannot be read");
 }
 
 TEST_F(ClusterTest, EqualNodesGoByTheirNamesInWhicheverOrderTheyCome) {
@@ -338,8 +338,8 @@ TEST_F(ClusterTest, WeightsThatCannotBeReadAreSaidForEachNode) {
   kube::Pod pod = Pod("odd", 1000);
   pod.annotations[std::string(hami::kScoringWeights)] = "memory=2";
   EXPECT_EQ(Filter(pod).unresolvable.at("a"),
-            "hami.io/device-scoring-weights is memory=2: one is missing; write such as "
-            "'slot=1,core=1,memory=3'");
+            "hami.io/device-scoring-weights is memory=2: a weight is missing; write weights such "
+            "as 'slot=1,core=1,memory=3'");
 }
 
 // Node "m" has GPUs in shares and in MIG instances.
@@ -403,8 +403,7 @@ TEST_F(MixedNodeTest, InstancesOfBoundPodsAreTaken) {
 
 TEST_F(MixedNodeTest, AGpuInMigModeOfWhichAPodHasAShareGetsNoMore) {
   cluster_.PutPod(Bound(Pod("bound", 4000), "m", "GPU-1,NVIDIA,4864,15:;"));
-  EXPECT_EQ(BoundBy(Wanting("next", "mig")),
-            "node m: it is not known what pods have of the devices");
+  EXPECT_EQ(BoundBy(Wanting("next", "mig")), "node m: the pods' shares of the devices are unknown");
 }
 
 TEST_F(MixedNodeTest, InstancesThatCannotBeReadCloseTheNode) {
@@ -412,7 +411,7 @@ TEST_F(MixedNodeTest, InstancesThatCannotBeReadCloseTheNode) {
   pod.annotations[std::string(hami::kPodMigAllocations)] = "[{}]";
   cluster_.PutPod(std::make_shared<const kube::Pod>(pod));
   EXPECT_EQ(BoundBy(Wanting("share", "hami-core")),
-            "node m: it is not known what a pod of the node has");
+            "node m: the devices of a pod on the node cannot be read");
 }
 
 TEST(ClusterPoliciesTest, TheProgramsPoliciesHoldWhereAPodSaysNothingElse) {

@@ -56,18 +56,17 @@ TEST_F(ClusterWholeTest, NoPodThatWantsAPartComesThere) {
   const kube::Pod pod = Waiting("part", {{"nvidia.com/gpu", "1"}, {"nvidia.com/gpumem", "9000"}});
   EXPECT_EQ(Filter(pod, {"whole"}).unresolvable,
             (std::map<std::string, std::string>{
-                {"whole", "the node hands out whole devices, without a choice"}}));
+                {"whole", "the node offers only whole devices, without a choice"}}));
 }
 
 TEST_F(ClusterWholeTest, NorOneWhoseNamespaceMayHaveSoMuchMemory) {
   cluster_.quotas().Put(
       {.quota_namespace = "team", .name = "gpus", .hard = {{"limits.nvidia.com/gpumem", "5000"}}});
   const kube::Pod pod = Waiting("train", {{"nvidia.com/gpu", "2"}});
-  EXPECT_EQ(
-      Filter(pod, {"whole"}).unresolvable,
-      (std::map<std::string, std::string>{
-          {"whole",
-           "a ResourceQuota counts what it is not known that whole devices of the node have"}}));
+  EXPECT_EQ(Filter(pod, {"whole"}).unresolvable,
+            (std::map<std::string, std::string>{{"whole",
+                                                 "a ResourceQuota counts memory or compute time, "
+                                                 "unknown for the node's whole devices"}}));
 }
 
 TEST_F(ClusterWholeTest, WhatIsHeldIsChosenAnewWhereTheNodeHasRegisteredItsDevices) {

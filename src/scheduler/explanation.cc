@@ -18,9 +18,9 @@ json::Array NamesJson(const std::vector<std::string>& names) {
 Result<std::vector<std::string>> NamesIn(const json::Object& object, std::string_view key) {
   std::vector<std::string> names;
   const json::Array* list = json::GetArray(object, key);
-  if (list == nullptr) return Fail(Reason::kInvalid, "{} is no list", key);
+  if (list == nullptr) return Fail(Reason::kInvalid, "{} is not a list", key);
   for (const json::Value& name : *list) {
-    if (!name.is_string()) return Fail(Reason::kInvalid, "{} is no list of names", key);
+    if (!name.is_string()) return Fail(Reason::kInvalid, "{} is not a list of names", key);
     names.emplace_back(name.get_string());
   }
   return names;
@@ -56,26 +56,26 @@ json::Value ExplanationJson(const Explanation& explanation) {
 
 Result<std::string> ExplanationText(const json::Value& value) {
   const json::Object* page = value.if_object();
-  if (page == nullptr) return Fail(Reason::kInvalid, "an explanation is no object");
+  if (page == nullptr) return Fail(Reason::kInvalid, "an explanation is not an object");
   std::string text = fmt::format("{}: {}\n", TRY(kube::NeededTextIn(*page, "pod")),
                                  TRY(kube::NeededTextIn(*page, "state")));
   if (const auto ago = json::GetInt(*page, "triedSecondsAgo")) {
     text += fmt::format("last tried {} s ago\n", *ago);
   }
   if (const auto leader = json::GetString(*page, "leader")) {
-    text += fmt::format("what was tried is known to {}\n", *leader);
+    text += fmt::format("the leader {} knows the last try\n", *leader);
   }
   const std::vector<std::string> fit = TRY(NamesIn(*page, "fit"));
-  if (!fit.empty()) text += fmt::format("nodes that can have it: {}\n", Join(fit, ", "));
+  if (!fit.empty()) text += fmt::format("nodes that fit: {}\n", Join(fit, ", "));
   const json::Array* groups = json::GetArray(*page, "refused");
-  if (groups != nullptr && !groups->empty()) text += "nodes that cannot:\n";
+  if (groups != nullptr && !groups->empty()) text += "nodes that do not fit:\n";
   for (const json::Value& group : groups == nullptr ? json::Array() : *groups) {
     if (const json::Object* object = group.if_object()) text += TRY(NodeLine(*object));
   }
   const json::Object* blockers = json::GetObject(*page, "blockers");
   for (const auto& item : blockers == nullptr ? json::Object() : *blockers) {
     const std::vector<std::string> pods = TRY(NamesIn(*blockers, item.key()));
-    text += fmt::format("node {} could have it without {}\n", std::string_view(item.key()),
+    text += fmt::format("node {} would fit without {}\n", std::string_view(item.key()),
                         Join(pods, ", "));
   }
   return text;

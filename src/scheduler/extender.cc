@@ -59,7 +59,7 @@ Status AddNamesOfNodes(const json::Object& call, NameList& names) {
 
 Result<Victims> VictimsIn(const json::Value& value) {
   const json::Object* object = value.if_object();
-  if (object == nullptr) return Fail(Reason::kInvalid, "a node's victims are no object");
+  if (object == nullptr) return Fail(Reason::kInvalid, "a node's victims are not an object");
   Victims victims;
   for (const json::Object* pod : TRY(kube::ObjectsIn(*object, "Pods"))) {
     victims.uids.push_back(TRY(kube::NeededTextIn(*pod, "UID")));
@@ -87,11 +87,11 @@ Result<FilterCall> ReadFilterCall(std::string_view body, const kube::PodFields& 
       shape, body, [&](const json::Value&) { all_texts = false; },
       [&](const std::string& name) { names.Add(name); }));
   const json::Object* call = value.if_object();
-  if (call == nullptr) return Fail(Reason::kInvalid, "a call of filter is no object");
-  if (!all_texts) return Fail(Reason::kInvalid, "a name in NodeNames is no text");
+  if (call == nullptr) return Fail(Reason::kInvalid, "a call of filter is not an object");
+  if (!all_texts) return Fail(Reason::kInvalid, "a name in NodeNames is not a string");
   const json::Value* listed = kube::Member(*call, "NodeNames");
   if (listed != nullptr && !listed->is_array()) {
-    return Fail(Reason::kInvalid, "NodeNames is no list");
+    return Fail(Reason::kInvalid, "NodeNames is not a list");
   }
   const json::Value* pod = kube::Member(*call, "Pod");
   if (pod == nullptr) return Fail(Reason::kInvalid, "a call of filter has no Pod");
@@ -133,7 +133,7 @@ Result<PreemptCall> ReadPreemptCall(std::string_view body, const kube::PodFields
                                Shape::Map([](std::string_view) { return true; }, victims)}}),
                body));
   const json::Object* call = value.if_object();
-  if (call == nullptr) return Fail(Reason::kInvalid, "a call of preempt is no object");
+  if (call == nullptr) return Fail(Reason::kInvalid, "a call of preempt is not an object");
   const json::Value* pod = kube::Member(*call, "Pod");
   if (pod == nullptr) return Fail(Reason::kInvalid, "a call of preempt has no Pod");
   if (kube::Member(*call, "NodeNameToMetaVictims") == nullptr) {
@@ -166,7 +166,7 @@ Result<BindCall> ReadBindCall(std::string_view body) {
       Shape::Object({{"PodName", text}, {"PodNamespace", text}, {"PodUID", text}, {"Node", text}}),
       body));
   const json::Object* call = value.if_object();
-  if (call == nullptr) return Fail(Reason::kInvalid, "a call of bind is no object");
+  if (call == nullptr) return Fail(Reason::kInvalid, "a call of bind is not an object");
   return BindCall{.pod_namespace = TRY(kube::NeededTextIn(*call, "PodNamespace")),
                   .pod = TRY(kube::NeededTextIn(*call, "PodName")),
                   .uid = TRY(kube::NeededTextIn(*call, "PodUID")),

@@ -49,10 +49,10 @@ TEST(ExtenderTest, WhatIsNoCallOfFilterIsRefusedWithWhatIsWrong) {
     const auto call = ReadFilterCall(text, kWanted);
     return call ? std::string() : call.error().message;
   };
-  EXPECT_EQ(why("[]"), "a call of filter is no object");
+  EXPECT_EQ(why("[]"), "a call of filter is not an object");
   EXPECT_EQ(why("{}"), "a call of filter has no Pod");
-  EXPECT_EQ(why(CallOf("null", R"({"a":1})")), "NodeNames is no list");
-  EXPECT_EQ(why(CallOf("null", "[1]")), "a name in NodeNames is no text");
+  EXPECT_EQ(why(CallOf("null", R"({"a":1})")), "NodeNames is not a list");
+  EXPECT_EQ(why(CallOf("null", "[1]")), "a name in NodeNames is not a string");
 }
 
 TEST(ExtenderTest, AnAnswerOfFilterHasAllMembersOfGos) {
@@ -92,13 +92,13 @@ TEST(ExtenderTest, WhatIsNoCallOfPreemptIsRefusedWithWhatIsWrong) {
     const auto call = ReadPreemptCall(text, kWanted);
     return call ? std::string() : call.error().message;
   };
-  EXPECT_EQ(why("[]"), "a call of preempt is no object");
+  EXPECT_EQ(why("[]"), "a call of preempt is not an object");
   EXPECT_EQ(why("{}"), "a call of preempt has no Pod");
   EXPECT_EQ(why(PreemptCallOf(R"("NodeNameToVictims":{},"NodeNameToMetaVictims":null)")),
             "a call of preempt has no NodeNameToMetaVictims: set nodeCacheCapable in "
             "KubeSchedulerConfiguration");
   EXPECT_EQ(why(PreemptCallOf(R"("NodeNameToMetaVictims":{"a":1})")),
-            "NodeNameToMetaVictims: a node's victims are no object");
+            "NodeNameToMetaVictims: a node's victims are not an object");
 }
 
 TEST(ExtenderTest, AnAnswerOfPreemptHasTheVictimsThatAreLeft) {

@@ -18,14 +18,14 @@ Leadership::Leadership(os::Loop& loop, const Clock& clock, kube::Client& client,
 
 void Leadership::Seen(const json::Value* object) {
   const auto lease = object == nullptr ? Result<kube::Lease>() : kube::ReadLease(*object);
-  if (!lease) log::Warn("nobody leads: the Lease cannot be read", lease.error());
+  if (!lease) log::Warn("this replica cannot lead: the Lease cannot be read", lease.error());
   const std::string holder = lease ? lease->holder : "";
   seen_ = clock_.Now();
   valid_ = lease ? lease->duration : Duration(0);
   if (std::exchange(known_, true) && holder == holder_) return;
   const bool led = kube::IsOfHost(holder_, lease_.host);
   holder_ = holder;
-  log::Info("the Lease is held", {{"lease", lease_.name}, {"by", holder}});
+  log::Info("the Lease has a new holder", {{"lease", lease_.name}, {"by", holder}});
   if (!led && Leads()) took_over_();
 }
 
@@ -33,11 +33,10 @@ Status Leadership::Leads() const {
   if (lease_.name.empty()) return {};
   if (kube::IsOfHost(holder_, lease_.host)) {
     if (clock_.Now() - seen_ <= valid_) return {};
-    return Fail(
-        Reason::kUnavailable,
-        "the Lease {}/{} was not renewed in time by the kube-scheduler of this pod, as far as "
-        "the API server has told",
-        lease_.lease_namespace, lease_.name);
+    return Fail(Reason::kUnavailable,
+                "the kube-scheduler of this pod did not renew the Lease {}/{} in time, as last "
+                "seen at the API server",
+                lease_.lease_namespace, lease_.name);
   }
   if (!known_) {
     return Fail(Reason::kUnavailable, "the Lease {}/{} is still being read", lease_.lease_namespace,
@@ -46,7 +45,7 @@ Status Leadership::Leads() const {
   return Fail(Reason::kUnavailable,
               "the kube-scheduler of this pod does not lead: the Lease "
               "{}/{} is held by {}",
-              lease_.lease_namespace, lease_.name, holder_.empty() ? "nobody" : holder_);
+              lease_.lease_namespace, lease_.name, holder_.empty() ? "no replica" : holder_);
 }
 
 }  // namespace tessera::scheduler

@@ -78,8 +78,8 @@ TEST_F(LeadershipTest, EndsWhereTheLeaseIsNotSeenToBeRenewedInTime) {
 
   clock_.Advance(Duration(1));
   EXPECT_EQ(Leads(),
-            "the Lease kube-system/hami-scheduler was not renewed in time by the kube-scheduler of "
-            "this pod, as far as the API server has told");
+            "the kube-scheduler of this pod did not renew the Lease kube-system/hami-scheduler in "
+            "time, as last seen at the API server");
 
   Change("pod-a_1", 2);
   EXPECT_TRUE(Becomes("leads"));
@@ -91,7 +91,7 @@ TEST_F(LeadershipTest, ALeaseThatIsNotThereYetIsHeldByNobody) {
   Start();
   EXPECT_TRUE(
       Becomes("the kube-scheduler of this pod does not lead: the Lease "
-              "kube-system/hami-scheduler is held by nobody"));
+              "kube-system/hami-scheduler is held by no replica"));
 }
 
 TEST_F(LeadershipTest, WithoutALeaseTheOneKubeSchedulerAlwaysLeads) {

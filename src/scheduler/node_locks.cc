@@ -71,13 +71,13 @@ void NodeLocks::Judge(const std::string& node, const json::Value& object) {
   }
   const auto lock = hami::ReadNodeLock(value);
   if (!lock) {
-    return End(node, Fail(Reason::kInvalid, "node {}: {}: take the annotation away", node,
+    return End(node, Fail(Reason::kInvalid, "node {}: {}: remove the annotation", node,
                           lock.error().message));
   }
   if (lock->IsExpired(clock_.WallNow(), limits_.timeout)) {
     return Write(node, metadata.resource_version);
   }
-  if (!lock->owner) return Wait(node, "by a scheduler that does not say for which pod");
+  if (!lock->owner) return Wait(node, "by a scheduler that names no pod");
   JudgeOwner(node, *lock->owner, metadata.resource_version);
 }
 
@@ -95,7 +95,7 @@ void NodeLocks::JudgeOwner(const std::string& node, const hami::LockOwner& owner
                 if (!pod) return End(node, Fail(pod.error()));
                 const bool elsewhere = !pod->node.empty() && pod->node != node;
                 if (pod->HasEnded() || elsewhere) return Write(node, version);
-                Wait(node, "for pod " + name + ", whose devices are not handed out yet");
+                Wait(node, "for pod " + name + ", whose devices are not granted yet");
               });
 }
 
@@ -115,7 +115,7 @@ void NodeLocks::Write(const std::string& node, const std::string& version) {
 void NodeLocks::WriteEnded(const std::string& node, const Status& written) {
   if (written || written.error().reason != Reason::kApiConflict) return End(node, written);
   // Kubelet and others update the node constantly, so a version conflict is common. Read it again.
-  Wait(node, "or written to, again and again");
+  Wait(node, "or changed by others at each try");
   NodeSeen(node, false);
 }
 
@@ -144,28 +144,27 @@ void NodeLocks::End(const std::string& node, const Status& result) {
 }
 
 void NodeLocks::Release(const std::string& node, const hami::LockOwner& owner) {
-  client_.Get(kube::NodePath(node), kube::NodeForm(),
-              [this, node, owner](const Result<json::Value>& object) {
-                const auto failed = [node](const Error& error) {
-                  log::Warn(
-                      "a node stays locked for a pod that was not bound to it, until the "
-                      "lock expires",
-                      error, {{"node", node}});
-                };
-                if (!object) return failed(object.error());
-                const kube::Metadata metadata = kube::MetadataOf(*object);
-                const std::string value = LockIn(metadata);
-                if (!hami::IsLockOf(value, owner) || value != written_[node]) return;
-                client_.Patch(kube::PatchType::kMerge, kube::NodePath(node),
-                              LockPatch(std::nullopt, metadata.resource_version), kube::NodeForm(),
-                              [this, node, owner, failed](const Result<json::Value>& written) {
-                                if (written) return NodeSeen(node, false);
-                                if (written.error().reason == Reason::kApiConflict) {
-                                  return Release(node, owner);
-                                }
-                                failed(written.error());
-                              });
-              });
+  client_.Get(
+      kube::NodePath(node), kube::NodeForm(),
+      [this, node, owner](const Result<json::Value>& object) {
+        const auto failed = [node](const Error& error) {
+          log::Warn("cannot unlock a node after a failed binding: the lock stays until it expires",
+                    error, {{"node", node}});
+        };
+        if (!object) return failed(object.error());
+        const kube::Metadata metadata = kube::MetadataOf(*object);
+        const std::string value = LockIn(metadata);
+        if (!hami::IsLockOf(value, owner) || value != written_[node]) return;
+        client_.Patch(kube::PatchType::kMerge, kube::NodePath(node),
+                      LockPatch(std::nullopt, metadata.resource_version), kube::NodeForm(),
+                      [this, node, owner, failed](const Result<json::Value>& written) {
+                        if (written) return NodeSeen(node, false);
+                        if (written.error().reason == Reason::kApiConflict) {
+                          return Release(node, owner);
+                        }
+                        failed(written.error());
+                      });
+      });
 }
 
 }  // namespace tessera::scheduler

@@ -149,8 +149,8 @@ TEST_F(NodeLocksTest, WhoWaitsTooLongIsToldForWhomTheNodeIsLocked) {
   Take("a");
 
   ASSERT_TRUE(HasEnded(1));
-  EXPECT_EQ(ended_, Words{"a: node n1 is locked for pod default/b, whose devices are not handed "
-                          "out yet"});
+  EXPECT_EQ(ended_,
+            Words{"a: node n1 is locked for pod default/b, whose devices are not granted yet"});
 }
 
 TEST_F(NodeLocksTest, ALockThatNobodyCanReadIsSaidToBeTakenAway) {
@@ -159,8 +159,8 @@ TEST_F(NodeLocksTest, ALockThatNobodyCanReadIsSaidToBeTakenAway) {
   Take("a");
 
   ASSERT_TRUE(HasEnded(1));
-  EXPECT_EQ(ended_, Words{"a: node n1: hami.io/mutex.lock: tomorrow is no time as "
-                          "2026-08-21T09:30:00Z is: take the annotation away"});
+  EXPECT_EQ(ended_, Words{"a: node n1: hami.io/mutex.lock: tomorrow is not a time such as "
+                          "2026-08-21T09:30:00Z: remove the annotation"});
 }
 
 TEST_F(NodeLocksTest, APodThatWasNotBoundGivesItsLockBackAndNoOtherOnes) {

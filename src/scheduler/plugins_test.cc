@@ -88,7 +88,7 @@ TEST_F(PluginsTest, BirensGetsWholeDevicesWithoutSizes) {
   cluster_.PutNode(plugin.Node());
   EXPECT_EQ(Run(PodOf("p", {{"birentech.com/gpu", "2"}}), plugin), Given{"card_1 0 0, card_0 0 0"});
   EXPECT_EQ(WhyNot(PodOf("q", {{"birentech.com/gpu", "1"}})),
-            "as many containers as devices may have are on them already");
+            "the devices already have as many containers as they may");
 }
 
 FakePlugin Vastai() {

@@ -26,7 +26,7 @@ int64_t LimitIn(const kube::ResourceQuota& quota, const std::string& name, int64
   if (limit == quota.hard.end()) return kNoLimit;
   const auto amount = WholeQuantity(limit->second);
   if (!amount) {
-    log::Warn("a limit of a ResourceQuota is no whole number: it limits nothing",
+    log::Warn("a limit of a ResourceQuota is not a whole number and is ignored",
               {{"namespace", quota.quota_namespace}, {"quota", quota.name}, {"limit", name}});
   }
   return !amount || *amount > kNoLimit / factor ? kNoLimit : *amount * factor;

@@ -15,7 +15,7 @@ std::string TextOf(const RefusalGroups& groups) {
     nodes += group.count;
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", why, group.count);
   }
-  return fmt::format("none of {} nodes can have it: {}", nodes, text);
+  return fmt::format("none of {} nodes fits: {}", nodes, text);
 }
 
 bool Refusals::Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGroups groups,

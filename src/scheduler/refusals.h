@@ -34,7 +34,7 @@ struct RefusalGroup {
 };
 using RefusalGroups = std::map<std::string, RefusalGroup, std::less<>>;  // by reason
 
-// "none of 12 nodes can have it: devices have too little memory left (8), ...".
+// "none of 12 nodes fits: devices have too little memory left (8), ...".
 std::string TextOf(const RefusalGroups& groups);
 
 struct Refusal {

@@ -108,12 +108,12 @@ TEST_F(RefusalsTest, AReasonIsNewsOnce) {
   EXPECT_FALSE(Refuse("one"));
   EXPECT_TRUE(Refuse("one", {"a"}));
   EXPECT_TRUE(Refuse("one", {"a"}, "no devices"));
-  EXPECT_EQ(TextOf(refusals_.Find("one")->groups), "none of 1 nodes can have it: no devices (1)");
+  EXPECT_EQ(TextOf(refusals_.Find("one")->groups), "none of 1 nodes fits: no devices (1)");
 }
 
 TEST_F(RefusalsTest, TextsNameEachReasonWithItsNodes) {
   EXPECT_EQ(TextOf({{"no devices", {.count = 4}}, {"no memory", {.count = 8}}}),
-            "none of 12 nodes can have it: no devices (4), no memory (8)");
+            "none of 12 nodes fits: no devices (4), no memory (8)");
 }
 
 }  // namespace

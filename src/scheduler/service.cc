@@ -196,12 +196,14 @@ struct Service::Impl {
     WakeSoon();
   }
   void WakePod(const kube::Pod& pod) {
-    log::Info("a pod is to be tried again: it fits by now", {{"pod", pod.FullName()}});
+    log::Info("a pod fits now: kube-scheduler tries it again", {{"pod", pod.FullName()}});
     kube::MetadataPatch patch{.uid = pod.uid};
     patch.annotations[kWoken] = FormatTime(clock.WallNow());
     client.Patch(kube::PatchType::kMerge, kube::PodPath(pod.pod_namespace, pod.name), patch.Json(),
                  kube::PodForm({}), [name = pod.FullName()](const Result<json::Value>& written) {
-                   if (!written) log::Warn("a pod is not woken", written.error(), {{"pod", name}});
+                   if (!written)
+                     log::Warn("cannot make kube-scheduler try a pod again", written.error(),
+                               {{"pod", name}});
                  });
   }
   void TellRefusal(const kube::Pod& pod, const std::string& why) {
@@ -246,10 +248,12 @@ struct Service::Impl {
     return http::Failure({Reason::kNotFound, "there is no " + request.path});
   }
 
-  // Requests that arrive while a page is being made get that page.
+  // Requests that arrive while a page is being made get that page. Only the leader tells what
+  // devices have: others do not know its holds, and each series would be there once per replica.
   void Scrape(http::Respond respond) {
     scrapers.push_back(std::move(respond));
     if (scrape) return;
+    if (!leadership.Leads()) return AnswerScrapers("");
     scrape.emplace(cluster);
     GoOnScraping();
   }
@@ -258,11 +262,15 @@ struct Service::Impl {
       next_step = loop.After(Duration(0), [this] { GoOnScraping(); });
       return;
     }
+    const std::string devices = scrape->Release();
+    scrape.reset();
+    AnswerScrapers(leadership.Leads() ? devices : "");
+  }
+  void AnswerScrapers(const std::string& devices) {
     metrics.Set(http::Metric::kLeads, {}, leadership.Leads() ? 1 : 0);
     metrics.Set(http::Metric::kHolds, {}, static_cast<double>(cluster.holds()));
     metrics.Set(http::Metric::kRefusedPods, {}, static_cast<double>(cluster.refused()));
-    const std::string page = metrics.Expose() + scrape->Release();
-    scrape.reset();
+    const std::string page = metrics.Expose() + devices;
     for (const http::Respond& respond : std::exchange(scrapers, {})) {
       respond({.content_type = std::string(http::kMetricsContentType), .body = page});
     }

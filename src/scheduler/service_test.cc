@@ -204,7 +204,7 @@ TEST_F(ServiceTest, AReasonWhyNoNodeHasRoomIsAnEventOfThePodOnce) {
   ASSERT_EQ(events_.size(), 2U);
   EXPECT_NE(events_[0].find(R"("uid":"uid-2")"), std::string::npos) << events_[0];
   const std::string told =
-      R"("type":"Warning","reason":"FilteringFailed","message":"none of 1 nodes can have it: )"
+      R"("type":"Warning","reason":"FilteringFailed","message":"none of 1 nodes fits: )"
       R"x(devices have less in all than a container asks for (1)")x";
   EXPECT_NE(events_[0].find(told), std::string::npos) << events_[0];
   EXPECT_NE(events_[1].find(R"("uid":"uid-3")"), std::string::npos) << events_[1];
@@ -229,7 +229,7 @@ TEST_F(ServiceTest, SaysOnItsPageWhyAPodWaits) {
   Start();
   AwaitReady();
   EXPECT_EQ(Call(service_->status_port(), {"GET", "/explain", {{"pod", "team/train"}}, ""}),
-            R"({"pod":"team/train","state":"it waits to be tried: a node can have it",)"
+            R"({"pod":"team/train","state":"a node fits, and the pod waits for its next try",)"
             R"("fit":["a"],"refused":[],"blockers":{}})"
             "\n");
   EXPECT_EQ(Call(service_->status_port(), {"GET", "/explain", {}, ""}),
@@ -284,13 +284,45 @@ TEST_F(ServiceTest, CallsAndDevicesAreCountedForPrometheus) {
   }
 }
 
+TEST_F(ServiceTest, OnlyTheLeaderTellsWhatDevicesHave) {
+  Start({"kube-system", "hami-scheduler", "pod-a"});
+  AwaitReady();
+  ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return lease_stream_ != nullptr; }));
+  const auto lead = [&](const std::string& who, const std::string& version) {
+    lease_stream_->Send(
+        fake::Chunk(R"({"type":"MODIFIED","object":{"metadata":{"name":"hami-scheduler",)"
+                    R"("resourceVersion":")" +
+                    version + R"("},"spec":{"holderIdentity":")" + who +
+                    R"(","leaseDurationSeconds":15}}})" + "\n"));
+  };
+  // Until the replica has seen the Lease.
+  const auto page_with = [&](const std::string& line) {
+    for (std::string page;;) {
+      page = Call(service_->status_port(), {"GET", "/metrics", {}, ""});
+      if (page.find(line + "\n") != std::string::npos) return page;
+    }
+  };
+  const std::string of_device =
+      R"(hami_gpu_shared_count{node="a",device_uuid="GPU-a",device_index="0",)"
+      R"(device_type="NVIDIA A100",zone="vGPU"} 0)"
+      "\n";
+
+  EXPECT_EQ(page_with("tessera_scheduler_leads 0").find("hami_"), std::string::npos);
+  lead("pod-a_1", "2");
+  EXPECT_NE(page_with("tessera_scheduler_leads 1").find(of_device), std::string::npos);
+  lead("pod-b_1", "3");
+  const std::string page = page_with("tessera_scheduler_leads 0");
+  EXPECT_EQ(page.find("hami_"), std::string::npos);
+  EXPECT_NE(page.find("tessera_scheduler_holds 0\n"), std::string::npos);
+}
+
 TEST_F(ServiceTest, WhoTakesOverPlacesPodsOnceAllIsReadAnew) {
   Start({"kube-system", "hami-scheduler", "pod-a"});
   AwaitReady();
   ASSERT_TRUE(fake::RunUntil(loop_, kPatience, [&] { return lease_stream_ != nullptr; }));
   const std::string why =
       "the kube-scheduler of this pod does not lead: the Lease kube-system/hami-scheduler is "
-      "held by nobody";
+      "held by no replica";
   EXPECT_EQ(Post("/filter", FilterBody()),
             R"({"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},)"
             R"("Error":")" +
@@ -362,7 +394,7 @@ TEST_F(ServiceTest, APodOf16MiBIsPlacedByWhatItAsksFor) {
 
 TEST_F(ServiceTest, WhatIsNoCallIsRefused) {
   Start();
-  EXPECT_EQ(Post("/filter", "[]"), "a call of filter is no object");
+  EXPECT_EQ(Post("/filter", "[]"), "a call of filter is not an object");
   EXPECT_EQ(Post("/bind", "{}"), "PodNamespace is missing");
   EXPECT_EQ(Post("/other", "{}"), "there is no /other");
   EXPECT_EQ(Call(service_->extender_port(), {"GET", "/filter", {}, ""}), "there is no /filter");

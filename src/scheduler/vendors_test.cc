@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peculiarities of each vendor's devices.
+// What is particular to each vendor's devices.
 #include "scheduler/vendors.h"
 
 #include <algorithm>
@@ -189,9 +189,9 @@ TEST_F(VendorsTest, SeveralOfHygonsAreWholes) {
   FakePlugin plugin = Hygon();
   cluster_.PutNode(plugin.Node());
   EXPECT_EQ(WhyNot(PodOf("p", {{"hygon.com/dcunum", "2"}, {"hygon.com/dcumem", "1000"}})),
-            "a container asks for parts of several devices, which can be had as wholes alone");
+            "a container asks for parts of several devices, which are granted whole only");
   EXPECT_EQ(WhyNot(PodOf("p", {{"hygon.com/dcunum", "2"}, {"hygon.com/dcucores", "50"}})),
-            "a container asks for parts of several devices, which can be had as wholes alone");
+            "a container asks for parts of several devices, which are granted whole only");
   EXPECT_EQ(Run(PodOf("p", {{"hygon.com/dcunum", "2"}}), plugin),
             Given{"d1 65536 100, d0 65536 100"});
 }
@@ -209,8 +209,8 @@ TEST_F(VendorsTest, SeveralOfIluvatarsHaveAllTheirTime) {
                        {"iluvatar.ai/MR-V50.vCore", cores}});
   };
   EXPECT_EQ(WhyNot(pod("50")),
-            "container main asks for 50 of iluvatar.ai/MR-V50.vCore and for 2 devices, which it "
-            "has all the compute time of: write 200, or leave it out");
+            "container main asks for 50 of iluvatar.ai/MR-V50.vCore and for 2 whole devices; write "
+            "200, or leave it out");
   EXPECT_EQ(Run(pod("200"), plugin), Given{"d1 256 100, d0 256 100"});
 }
 
@@ -232,8 +232,8 @@ TEST_F(VendorsTest, AscendsAreHadByTemplates) {
   EXPECT_EQ(WhyNot(AscendPod("s", "Ascend910B3", 1)), "devices have too little memory left");
   EXPECT_EQ(WhyNot(AscendPod("t", "Ascend910B3", 2, "16384")),
             "container main asks for 2 of huawei.com/Ascend910B3 and for a part of each by "
-            "huawei.com/Ascend910B3-memory: several can be had as wholes alone; ask for one, or "
-            "leave out the part");
+            "huawei.com/Ascend910B3-memory; several devices are granted whole only, so ask for one "
+            "or leave out the part");
 }
 
 TEST_F(VendorsTest, AllOfAnAscendHasNoTemplate) {
@@ -284,8 +284,8 @@ TEST_F(VendorsTest, Ascend910CsGoByPairs) {
   FakePlugin plugin = Ascend("Ascend910C", 6);
   cluster_.PutNode(plugin.Node());
   EXPECT_EQ(WhyNot(AscendPod("p", "Ascend910C", 3)),
-            "container main asks for 3 of huawei.com/Ascend910C, which go together by 2: write a "
-            "multiple of that");
+            "container main asks for 3 of huawei.com/Ascend910C, which are granted in groups of 2; "
+            "write a multiple of that");
   EXPECT_EQ(Run(AscendPod("q", "Ascend910C", 1), plugin), Given{"d5 65536 0, d4 65536 0"});
   kube::ClusterNode sick = plugin.Node();
   std::string& registered = sick.annotations[plugin.register_key];

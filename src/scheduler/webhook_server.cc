@@ -84,7 +84,7 @@ void WebhookServer::Serve(const http::Identity& identity) {
   if (!served) {
     again_.RingWithin(options_.look);
     if (std::exchange(refusal_, served.error().message) == served.error().message) return;
-    return log::Warn("the webhook does not serve by its certificate", served.error());
+    return log::Warn("the webhook cannot serve", served.error());
   }
   refusal_.clear();
   served_ = identity;
@@ -135,12 +135,12 @@ void WebhookServer::AskVersion() {
 void WebhookServer::TakeVersion(const Result<json::Value>& answer) {
   const auto version = answer.and_then(kube::ReadVersion);
   if (!version) {
-    log::Warn("the API server's version cannot be read: the webhook lets nobody forge the protocol",
+    log::Warn("the API server's version cannot be read: the webhook refuses forged annotations",
               version.error());
     return version_again_.RingWithin(client_.NextPause(version_pauses_));
   }
   if (kWithPolicies <= *version) return Guard(false);
-  log::Info("the API server has no policies: the webhook lets nobody forge the protocol",
+  log::Info("the API server has no admission policies: the webhook refuses forged annotations",
             {{"version", fmt::format("{}.{}", version->major, version->minor)}});
 }
 

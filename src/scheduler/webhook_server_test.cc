@@ -38,7 +38,7 @@ class WebhookServerTest : public kube::ClusterTest {
       return facts_;
     });
   }
-  // That is not there yet.
+  // Makes the server keep its certificate in a Secret that does not exist yet.
   void KeepInASecret() {
     options_.certificate_file = options_.key_file = "";
     options_.kept = {.secret_namespace = "kube-system",
@@ -115,7 +115,8 @@ TEST_F(WebhookServerTest, APodIsJudgedByWhatTheClusterIs) {
   Start();
 
   const std::string fits = Ask("/webhook", ReviewOf("3000", "", R"("nodeName":"n1",)"));
-  EXPECT_NE(fits.find(R"("allowed":true,"warnings":["spec.nodeName is n1:)"), std::string::npos)
+  EXPECT_NE(fits.find(R"("allowed":true,"warnings":["spec.nodeName n1 bypasses the scheduler:)"),
+            std::string::npos)
       << fits;
   const std::string refused = Ask("/webhook", ReviewOf("3000", "", R"("nodeName":"n2",)"));
   EXPECT_NE(refused.find(R"("allowed":false)"), std::string::npos) << refused;
@@ -145,15 +146,15 @@ TEST_F(WebhookServerTest, WhereTheApiServerHasNoPoliciesForgedPodsAreRefused) {
   AnswerWithVersion(29);
   Start();
   const std::string told =
-      "INFO the API server has no policies: the webhook lets nobody forge the protocol "
+      "INFO the API server has no admission policies: the webhook refuses forged annotations "
       "version=1.29";
   ASSERT_TRUE(RunUntil([&] { return log_.text().find(told) != std::string::npos; }));
   EXPECT_EQ(asked_[0].target, "/version");
 
   const std::string refused = Ask("/validate", ForgedReview());
 
-  EXPECT_NE(refused.find("pod team/train: hami.io/vgpu-devices-allocated: only the scheduler and "
-                         "the nodes' agents write"),
+  EXPECT_NE(refused.find("pod team/train: hami.io/vgpu-devices-allocated: reserved for the "
+                         "scheduler and the nodes' agents"),
             std::string::npos)
       << refused;
 }
@@ -164,7 +165,7 @@ TEST_F(WebhookServerTest, WhereTheApiServerHasPoliciesTheyDoThat) {
   fake::Peer* waiting = nullptr;
   handler_ = [&](const fake::Asked&, fake::Peer& peer) { waiting = &peer; };
   Start();
-  // Until its version is known, the API server may be old.
+  // Until the API server's version is known, it may be an old one.
   ASSERT_TRUE(RunUntil([&] { return waiting != nullptr; }));
   EXPECT_NE(Ask("/validate", ForgedReview()).find(R"("allowed":false)"), std::string::npos);
 
@@ -183,9 +184,10 @@ TEST_F(WebhookServerTest, AVersionThatCannotBeReadIsAskedForAgain) {
   Start();
 
   EXPECT_TRUE(RunUntil([&] { return asked_.size() == 2; }));
-  EXPECT_NE(log_.text().find("WARN the API server's version cannot be read: the webhook lets "
-                             "nobody forge the protocol"),
-            std::string::npos)
+  EXPECT_NE(
+      log_.text().find(
+          "WARN the API server's version cannot be read: the webhook refuses forged annotations"),
+      std::string::npos)
       << log_.text();
 }
 
@@ -201,7 +203,7 @@ TEST_F(WebhookServerTest, WithoutThatTheRulesSayWhetherItGuards) {
 TEST_F(WebhookServerTest, AThousandSlowClientsHoldUpNoReview) {
   WriteFiles(authority_);
   Start();
-  // The beginning of TLS.
+  // The clients send the beginning of TLS.
   http::SlowClients slow(server_->port(), 1'000, "\x16\x03\x01");
 
   const std::string answer = Ask("/webhook", ReviewOf("3000"));
@@ -314,7 +316,7 @@ TEST_F(WebhookServerTest, ACertificateOfItsOwnIsKeptInASecretAndServedOnceItIsTr
   KeepInASecret();
   Start();
 
-  // Which is read again once it was created.
+  // The server creates the Secret.
   EXPECT_TRUE(RunUntil([&] { return asked_.size() >= 2; }));
   EXPECT_EQ(asked_[0].target, "/api/v1/namespaces/kube-system/secrets/tessera-scheduler-webhook");
   EXPECT_EQ(asked_[1].method + " " + asked_[1].target,
@@ -329,7 +331,8 @@ TEST_F(WebhookServerTest, APortThatSomebodyElseHasIsTriedAgain) {
   options_.look = Duration(1);
   KeepInASecret();
   Start();
-  ASSERT_TRUE(RunUntil([&] { return log_.text().find("does not serve") != std::string::npos; }));
+  ASSERT_TRUE(
+      RunUntil([&] { return log_.text().find("the webhook cannot serve") != std::string::npos; }));
   EXPECT_EQ(server_->port(), 0);
 
   other->reset();

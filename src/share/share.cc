@@ -91,7 +91,7 @@ std::string Unescaped(std::string_view text) {
 
 std::optional<Error> TroubleOf(const Device& device, const Trouble& trouble) {
   if (device.defect) return device.defect;
-  if (!device.present) return Error{Reason::kVanished, "it vanished while it may be in use"};
+  if (!device.present) return Error{Reason::kVanished, "it disappeared while it may be in use"};
   return trouble(device);
 }
 
@@ -203,15 +203,21 @@ std::string PolicyText(const Policy& policy) {
                      usual ? "" : fmt::format(" ({})", SeparatorName(policy.separator)));
 }
 
-Plan PlanFor(const Policy& policy, std::span<const std::string_view> held) {
+bool AnyWhole(const std::set<std::string, NaturalLess>& ids) {
+  return std::ranges::any_of(ids, [](const std::string& id) { return !ReplicaOfShare(id); });
+}
+
+Plan PlanFor(const Policy& policy, std::span<const std::string_view> held,
+             std::span<const std::string> kept) {
   Plan plan{policy};
+  for (const std::string& device : kept) plan.kept.try_emplace(device);
   for (const std::string_view id : held) {
     if (!Makes(policy, id)) plan.kept.try_emplace(DeviceOfShare(id));
   }
   if (plan.kept.empty()) return plan;
   for (const std::string_view id : held) {
-    const auto kept = plan.kept.find(DeviceOfShare(id));
-    if (kept != plan.kept.end()) kept->second.emplace(id);
+    const auto at = plan.kept.find(DeviceOfShare(id));
+    if (at != plan.kept.end()) at->second.emplace(id);
   }
   return plan;
 }
@@ -250,6 +256,11 @@ std::optional<uint32_t> Offer::PositionOf(std::string_view device) const {
     if (devices[i].key.id == device) return i;
   }
   return std::nullopt;
+}
+
+bool Offer::IsHeldWhole(uint32_t device) const {
+  const auto kept = plan.kept.find(devices[device].key.id);
+  return kept != plan.kept.end() && AnyWhole(kept->second);
 }
 
 size_t Offer::KeptDevices() const {

@@ -52,17 +52,22 @@ std::string PolicyText(
 // Share ids by the id of their device.
 using IdsByDevice = std::map<std::string, std::set<std::string, NaturalLess>>;
 
+// Whether one of these shares is a whole device.
+bool AnyWhole(const std::set<std::string, NaturalLess>& ids);
+
 // How the devices of a resource are divided at one time. The policy divides them, except devices
-// with a held share that the policy does not make. These keep their held shares and get no others.
-// So a whole device and its parts are never granted at once.
+// with a held share that the policy does not make. These keep their held shares, maybe none of
+// their own, and get no others. So a whole device and its parts are never granted at once.
 struct Plan {
   Policy policy = {};
   IdsByDevice kept = {};
   bool operator==(const Plan&) const = default;
 };
 
-// The plan for the policy, as far as these held shares allow.
-Plan PlanFor(const Policy& policy, std::span<const std::string_view> held);
+// The plan for the policy, as far as these held shares allow. `kept`: devices that get no other
+// shares than these, although the policy makes all that are held.
+Plan PlanFor(const Policy& policy, std::span<const std::string_view> held,
+             std::span<const std::string> kept = {});
 
 // One unit that kubelet counts: a whole device or one of its replicas. Its id depends on the
 // device's id alone. So it does not change with other devices, and leads back to its device under
@@ -129,6 +134,8 @@ struct Offer {
   bool IsKept(uint32_t device) const {
     return !plan.kept.empty() && plan.kept.contains(devices[device].key.id);
   }
+  // True if a container holds the device whole, and the policy divides it.
+  bool IsHeldWhole(uint32_t device) const;
   size_t KeptDevices() const;
 };
 

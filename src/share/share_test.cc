@@ -116,7 +116,8 @@ TEST(Divide, AVanishedDeviceIsNeverHealthy) {
   const Offer offer = Divide(kNpu, {}, {1, {gone}}, kNpu, NoTrouble);
 
   EXPECT_FALSE(offer.IsHealthy(0));
-  EXPECT_EQ(offer.troubles.at(0), (Error{Reason::kVanished, "it vanished while it may be in use"}));
+  EXPECT_EQ(offer.troubles.at(0),
+            (Error{Reason::kVanished, "it disappeared while it may be in use"}));
 }
 
 TEST(Offer, FindsAShareByItsId) {

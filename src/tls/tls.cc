@@ -66,10 +66,10 @@ struct Sayings {
 };
 constexpr Sayings kOfClient = {"the client's certificate cannot be read",
                                "the client's certificate", "the client's key cannot be read",
-                               "the client's key is not that of its certificate"};
+                               "the client's key does not match its certificate"};
 constexpr Sayings kOfServer = {"the server's certificate cannot be read",
                                "the server's certificate", "the server's key cannot be read",
-                               "the server's key is not that of its certificate"};
+                               "the server's key does not match its certificate"};
 
 bool UsePair(SSL_CTX* context, const TlsSettings& settings, TlsWords& words) {
   const Sayings& say = settings.serves ? kOfServer : kOfClient;

@@ -43,7 +43,7 @@ TEST(Admission, PodsOfOtherSchedulersAreLeftAlone) {
 TEST(Admission, APodThatCannotBeReadIsRefused) {
   EXPECT_EQ(
       DecisionOn(R"({"spec": {"containers": [{"name": "c", "env": [{"name": 7}]}]}})").message,
-      "the pod cannot be read: spec: containers[0]: env: name is no text");
+      "the pod cannot be read: spec: containers[0]: env: name is not a string");
 }
 
 TEST(Admission, TheLabelOfAPodKeepsTheWebhookOut) {

@@ -18,7 +18,7 @@ constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
 
 // Empty if at least a third of its life is left.
 std::string WhyOver(const http::Term& term, Wall now) {
-  if (now < term.from) return "is not good yet";
+  if (now < term.from) return "is not valid yet";
   if (now >= term.until) return "has expired";
   return now >= term.from + (term.until - term.from) * 2 / 3 ? "expires soon" : "";
 }
@@ -26,8 +26,8 @@ std::string WhyOver(const http::Term& term, Wall now) {
 std::string WhyNot(const http::CertificateFacts& facts, Wall now) {
   if (const auto why = WhyOver(facts.authority, now); !why.empty()) return "the CA " + why;
   if (!facts.vouched_for) return "the CA has not signed the certificate";
-  if (!facts.key_fits) return "the key is not that of the certificate";
-  if (!facts.names_covered) return "the certificate lacks a name of the Service's";
+  if (!facts.key_fits) return "the key does not match the certificate";
+  if (!facts.names_covered) return "the certificate lacks a name of the Service";
   const std::string why = WhyOver(facts.server, now);
   return why.empty() ? "" : "the certificate " + why;
 }

@@ -56,17 +56,17 @@ TEST(RenewalOf, TheCertificateAloneIsRenewedWhereItsAuthorityGoesOn) {
   EXPECT_EQ(RenewalOf(facts, kToday), (Renewal{Renewal::Of::kLeaf, "the certificate has expired"}));
   facts.server = {.from = kToday + kOneDay, .until = kToday + 2 * kOneDay};
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kLeaf, "the certificate is not good yet"}));
+            (Renewal{Renewal::Of::kLeaf, "the certificate is not valid yet"}));
 }
 
 TEST(RenewalOf, ACertificateThatServesNobodyIsRenewed) {
   http::CertificateFacts facts = GoodFacts();
   facts.names_covered = false;
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kLeaf, "the certificate lacks a name of the Service's"}));
+            (Renewal{Renewal::Of::kLeaf, "the certificate lacks a name of the Service"}));
   facts.key_fits = false;
   EXPECT_EQ(RenewalOf(facts, kToday),
-            (Renewal{Renewal::Of::kLeaf, "the key is not that of the certificate"}));
+            (Renewal{Renewal::Of::kLeaf, "the key does not match the certificate"}));
   facts.vouched_for = false;
   EXPECT_EQ(RenewalOf(facts, kToday),
             (Renewal{Renewal::Of::kLeaf, "the CA has not signed the certificate"}));
@@ -88,8 +88,7 @@ TEST(RenewalOf, WhatCannotBeReadIsRenewed) {
 TEST(Renew, WhatIsMadeIsGoodForItsNames) {
   const kube::Texts data = RenewedFrom({}, kToday);
   EXPECT_EQ(WhyRenewed(data, kToday), "");
-  EXPECT_EQ(WhyRenewed(data, kToday, {"other.svc"}),
-            "the certificate lacks a name of the Service's");
+  EXPECT_EQ(WhyRenewed(data, kToday, {"other.svc"}), "the certificate lacks a name of the Service");
   const auto facts = http::LookAtCertificate(
       IdentityIn(data),
       {.certificate = data.find(kAuthorities)->second, .key = data.find(kAuthorityKey)->second},
@@ -134,13 +133,13 @@ TEST(Renew, ABrokenSecretIsMadeAnew) {
   kube::Texts other = RenewedFrom({}, kToday);
   data = RenewedFrom({}, kToday);
   data[kKey] = other[kKey];
-  EXPECT_EQ(WhyRenewed(data, kToday), "the key is not that of the certificate");
+  EXPECT_EQ(WhyRenewed(data, kToday), "the key does not match the certificate");
   data[kAuthorities] = other[kAuthorities];
   EXPECT_EQ(WhyRenewed(data, kToday), "the CA has not signed the certificate");
 }
 
 TEST(Renew, WhatIsNoNameMakesNoCertificate) {
-  EXPECT_EQ(WhyRenewed({}, kToday, {"a.svc,IP:10.0.0.1"}), "a.svc,IP:10.0.0.1 is no DNS name");
+  EXPECT_EQ(WhyRenewed({}, kToday, {"a.svc,IP:10.0.0.1"}), "a.svc,IP:10.0.0.1 is not a DNS name");
   EXPECT_EQ(WhyRenewed({}, kToday, {}), "a certificate has 0 names; it may have 1 to 16");
 }
 

@@ -48,7 +48,7 @@ void Keeper::TakeSecret(const Result<json::Value>& object) {
   auto renewed = Renew(secret.data, kept_.names, clock_.WallNow());
   if (!renewed) return Ended(Fail(renewed.error()));
   if (!*renewed) return Trust(secret.data, 0);
-  log::Info("makes the webhook's certificate", {{"why", (*renewed)->why}});
+  log::Info("creates the webhook's certificate", {{"why", (*renewed)->why}});
   for (auto& [key, text] : (*renewed)->data) secret.data[key] = text;
   Write(secret);
 }
@@ -97,7 +97,7 @@ void Keeper::Use(const kube::Texts& data) {
 void Keeper::Ended(const Status& status) {
   busy_ = false;
   if (status) {
-    if (!refusal_.empty()) log::Info("the webhook's certificate is kept again");
+    if (!refusal_.empty()) log::Info("the webhook's certificate is maintained again");
     refusal_.clear();
     retries_.Succeeded();
     return again_.RingWithin(look_);
@@ -106,7 +106,7 @@ void Keeper::Ended(const Status& status) {
   const bool raced = status.error().reason == Reason::kApiConflict && !retries_.pause().count();
   if (!raced && status.error().message != refusal_) {
     refusal_ = status.error().message;
-    log::Warn("cannot keep the webhook's certificate", status.error());
+    log::Warn("cannot maintain the webhook's certificate", status.error());
   }
   again_.RingWithin(client_.NextPause(retries_));
 }

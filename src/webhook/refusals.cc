@@ -55,7 +55,7 @@ Status CheckPriority(const kube::Container& container, const std::string& resour
   if (resource.empty() || found == container.limits.end()) return {};
   const auto number = WholeQuantity(found->second);
   if (number == 0 || number == 1) return {};
-  return Fail(Reason::kInvalid, "container {} asks for {} of {}: write 0, which is high, or 1",
+  return Fail(Reason::kInvalid, "container {} asks for {} of {}: use 0 (high) or 1 (low)",
               Brief(container.name), Brief(found->second), resource);
 }
 
@@ -76,8 +76,8 @@ Status CheckProtocol(const Review& review, const NewPod& pod, const ProtocolGuar
   }
   if (!keys.empty()) {
     return Fail(Reason::kInvalid,
-                "{}: only the scheduler and the nodes' agents write what they tell each other; "
-                "leave it out of the pod, and name what you want in resources.limits",
+                "{}: reserved for the scheduler and the nodes' agents; leave it out of the pod and "
+                "request devices in resources.limits",
                 Join(keys, ", "));
   }
   if (!pod.labels.contains(hami::kPodNode)) return {};
@@ -97,8 +97,8 @@ Status CheckPrivileges(const NewPod& pod, const DeviceRules& rules) {
   for (const NewContainer& container : pod.containers) {
     if (!container.privileged) continue;
     return Fail(Reason::kInvalid,
-                "container {} is privileged, and so has all devices of its node: leave out "
-                "securityContext.privileged, or let no container of the pod ask for {}",
+                "container {} is privileged and can reach all devices of its node: leave out "
+                "securityContext.privileged or the pod's requests for {}",
                 Brief(container.asked.name), Join(ResourcesOf(rules.requests), ", "));
   }
   return {};
@@ -107,19 +107,16 @@ Status CheckPrivileges(const NewPod& pod, const DeviceRules& rules) {
 Status CheckNode(const NewPod& pod, const DeviceRules& rules, const ClusterFacts& facts) {
   if (pod.node.empty()) return {};
   if (!rules.vendor->has_agent) {
-    return Fail(
-        Reason::kInvalid,
-        "spec.nodeName is {}, where no scheduler chooses devices: leave it out, and name the "
-        "node in spec.nodeSelector, as kubernetes.io/hostname",
-        Brief(pod.node));
+    return Fail(Reason::kInvalid,
+                "spec.nodeName {} bypasses the scheduler that chooses devices: use "
+                "spec.nodeSelector with kubernetes.io/hostname",
+                Brief(pod.node));
   }
   if (facts.fitting_unplaced.contains(pod.node)) return {};
-  return Fail(
-      Reason::kInvalid,
-      "spec.nodeName is {}, where no scheduler chooses devices: leave it out, and name the "
-      "node in spec.nodeSelector, as kubernetes.io/hostname; or set 'unplaced: fit' for the "
-      "agent of that node",
-      Brief(pod.node));
+  return Fail(Reason::kInvalid,
+              "spec.nodeName {} bypasses the scheduler that chooses devices: use spec.nodeSelector "
+              "with kubernetes.io/hostname, or set 'unplaced: fit' for that node's agent",
+              Brief(pod.node));
 }
 
 }  // namespace tessera::webhook

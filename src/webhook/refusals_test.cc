@@ -18,17 +18,16 @@ std::string RefusalOf(std::string_view pod, const ClusterFacts& facts = {}) {
 TEST(Refusals, APrivilegedContainerIsRefused) {
   EXPECT_EQ(RefusalOf(PodOf(std::string(kShareOf) +
                             R"(, {"name": "x", "securityContext": {"privileged": true}})")),
-            "pod team/p: container x is privileged, and so has all devices of its node: leave out "
-            "securityContext.privileged, or let no container of the pod ask for nvidia.com/gpu, "
+            "pod team/p: container x is privileged and can reach all devices of its node: leave "
+            "out securityContext.privileged or the pod's requests for nvidia.com/gpu, "
             "nvidia.com/gpumem, nvidia.com/gpumem-percentage, nvidia.com/gpucores");
 }
 
 TEST(Refusals, APodThatNamesItsNodeIsRefused) {
-  EXPECT_EQ(
-      RefusalOf(PodOf(kShareOf, R"("nodeName": "n1",)")),
-      "pod team/p: spec.nodeName is n1, where no scheduler chooses devices: leave it out, and "
-      "name the node in spec.nodeSelector, as kubernetes.io/hostname; or set 'unplaced: fit' "
-      "for the agent of that node");
+  EXPECT_EQ(RefusalOf(PodOf(kShareOf, R"("nodeName": "n1",)")),
+            "pod team/p: spec.nodeName n1 bypasses the scheduler that chooses devices: use "
+            "spec.nodeSelector with kubernetes.io/hostname, or set 'unplaced: fit' for that node's "
+            "agent");
 }
 
 TEST(Refusals, WhereTheAgentFitsThemAPodThatNamesItsNodeIsWarned) {
@@ -41,9 +40,8 @@ TEST(Refusals, WhereTheAgentFitsThemAPodThatNamesItsNodeIsWarned) {
                  rules, facts);
   EXPECT_TRUE(decision.allowed);
   EXPECT_EQ(decision.warnings,
-            std::vector<std::string>{
-                "spec.nodeName is n1: no scheduler chooses devices for the pod; the agent of that "
-                "node gives it what is free there, or lets it fail"});
+            std::vector<std::string>{"spec.nodeName n1 bypasses the scheduler: that node's agent "
+                                     "gives the pod free devices, or the pod fails"});
   EXPECT_EQ(json::Write(decision.patch),
             R"([{"op":"add","path":"/spec/containers/0/resources/limits/nvidia.com~1gpu",)"
             R"("value":"1"}])");
@@ -56,8 +54,7 @@ TEST(Refusals, AnAmountThatCannotBeMeantIsRefused) {
       "pod team/p: container c asks for 16Gi of nvidia.com/gpumem: write how many MiB of each "
       "device, a whole number from 0 to 2147483647 without a unit, such as 16384");
   EXPECT_EQ(RefusalOf(PodWith(std::string(kShare) + R"(, "nvidia.com/priority": "2")")),
-            "pod team/p: container c asks for 2 of nvidia.com/priority: write 0, which is high, or "
-            "1");
+            "pod team/p: container c asks for 2 of nvidia.com/priority: use 0 (high) or 1 (low)");
 }
 
 constexpr char kForged[] = R"("annotations": {"hami.io/vgpu-devices-allocated": "x",
@@ -73,8 +70,8 @@ TEST(Refusals, ForgedAnnotationsOfTheProtocolAreRefusedOfAnyPod) {
   const std::string pod = PodMarked(kForged, "");
   EXPECT_EQ(DecisionOn(pod, Guarding()).message,
             "pod team/p: hami.io/amd-devices-to-allocate, hami.io/vgpu-devices-allocated, "
-            "hami.io/vgpu-time: only the scheduler and the nodes' agents write what they tell each "
-            "other; leave it out of the pod, and name what you want in resources.limits");
+            "hami.io/vgpu-time: reserved for the scheduler and the nodes' agents; leave it out of "
+            "the pod and request devices in resources.limits");
   EXPECT_EQ(
       DecisionOn(PodMarked(R"("labels": {"hami.io/vgpu-node": "n"})", ""), Guarding()).message,
       "pod team/p: label hami.io/vgpu-node: only the scheduler writes it; leave it out of the "

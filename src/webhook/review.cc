@@ -212,12 +212,12 @@ Result<Review> ReadReview(std::string_view body, const kube::PodFields& wanted) 
   TRY(reader.Add(body));
   const json::Value value = TRY(reader.End());
   const json::Object* whole = value.if_object();
-  if (whole == nullptr) return Fail(Reason::kInvalid, "an AdmissionReview is no object");
+  if (whole == nullptr) return Fail(Reason::kInvalid, "an AdmissionReview is not an object");
   Review review{.version = TRY(kube::TextIn(*whole, "apiVersion"))};
   const bool known =
       review.version == "admission.k8s.io/v1" || review.version == "admission.k8s.io/v1beta1";
   if (!known || TRY(kube::TextIn(*whole, "kind")) != "AdmissionReview") {
-    return Fail(Reason::kInvalid, "no AdmissionReview of admission.k8s.io/v1 or v1beta1: {}",
+    return Fail(Reason::kInvalid, "not an AdmissionReview of admission.k8s.io/v1 or v1beta1: {}",
                 Brief(review.version));
   }
   const json::Object& request = *TRY(kube::ObjectIn(*whole, "request"));
@@ -227,7 +227,8 @@ Result<Review> ReadReview(std::string_view body, const kube::PodFields& wanted) 
   TRY_IN(ReadUser(request, review), "request");
   if (!review.makes_pod) return review;
   if (whole->contains(json::kCut)) {
-    review.pod = Fail(Reason::kInvalid, "it has more than {} MiB of what is read", kMostKept >> 20);
+    review.pod =
+        Fail(Reason::kInvalid, "its fields that are read have more than {} MiB", kMostKept >> 20);
   } else {
     review.pod = ReadPod(request, wanted);
   }

@@ -44,7 +44,7 @@ TEST(Review, ARefusalHasItsMessage) {
       AnswerTo(ReviewOf(R"({"spec": {"containers": {}}})")),
       R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"u1",)"
       R"("allowed":false,"status":{"status":"Failure",)"
-      R"("message":"the pod cannot be read: spec: containers is no list",)"
+      R"("message":"the pod cannot be read: spec: containers is not a list",)"
       R"("reason":"Forbidden","code":403}}})");
 }
 
@@ -71,9 +71,9 @@ TEST(Review, ChangesAndPartsOfPodsAreAdmitted) {
 }
 
 TEST(Review, WhatIsNoReviewIsNotAnswered) {
-  EXPECT_EQ(AnswerTo("[]"), "an AdmissionReview is no object");
+  EXPECT_EQ(AnswerTo("[]"), "an AdmissionReview is not an object");
   EXPECT_EQ(AnswerTo(Replaced(ReviewOf(kPod), "io/v1\"", "io/v2\"")),
-            "no AdmissionReview of admission.k8s.io/v1 or v1beta1: admission.k8s.io/v2");
+            "not an AdmissionReview of admission.k8s.io/v1 or v1beta1: admission.k8s.io/v2");
   EXPECT_EQ(AnswerTo(Replaced(ReviewOf(kPod), "u1", "")), "request: uid is missing");
 }
 
@@ -89,7 +89,7 @@ TEST(Review, WhatIsLongIsReadPastAndWhatIsDecidedByIsBounded) {
       ReadReview(ReviewOf(Replaced(kPod, "\"name\"", "\"env\": [" + many + "], \"name\"")),
                  FieldsOf(RulesUnderTest()));
   ASSERT_TRUE(review.has_value());
-  EXPECT_EQ(review->pod.error().message, "it has more than 32 MiB of what is read");
+  EXPECT_EQ(review->pod.error().message, "its fields that are read have more than 32 MiB");
 }
 
 }  // namespace

@@ -93,12 +93,12 @@ TEST_F(WebhookVendorsTest, WhatGoesByPairsBecomesAPair) {
   EXPECT_EQ(PatchOn(PodWith(R"("huawei.com/Ascend910C": "1")"), rules_),
             "[" + Limit("huawei.com~1Ascend910C", "2") + "]");
   EXPECT_EQ(Refusal(R"("huawei.com/Ascend910C": "3")"),
-            "pod team/p: container c asks for 3 of huawei.com/Ascend910C, which go together by 2: "
-            "write a multiple of that");
+            "pod team/p: container c asks for 3 of huawei.com/Ascend910C, which are granted in "
+            "groups of 2; write a multiple of that");
   EXPECT_EQ(Refusal(R"("huawei.com/Ascend910C": "1", "huawei.com/Ascend910C-memory": "1")"),
             "pod team/p: container c asks for 2 of huawei.com/Ascend910C and for a part of each by "
-            "huawei.com/Ascend910C-memory: several can be had as wholes alone; ask for one, or "
-            "leave out the part");
+            "huawei.com/Ascend910C-memory; several devices are granted whole only, so ask for one "
+            "or leave out the part");
 }
 
 TEST_F(WebhookVendorsTest, SeveralOfIluvatarsGetAllCoresAndContainersTheirName) {
@@ -128,16 +128,17 @@ TEST_F(WebhookVendorsTest, NoAgentFitsAPodThatNamesItsNode) {
                        R"("nodeName": "a",)"),
                  rules_, {.fitting_unplaced = {"a"}});
   EXPECT_EQ(decision.message,
-            "pod team/p: spec.nodeName is a, where no scheduler chooses devices: leave it out, and "
-            "name the node in spec.nodeSelector, as kubernetes.io/hostname");
+            "pod team/p: spec.nodeName a bypasses the scheduler that chooses devices: use "
+            "spec.nodeSelector with kubernetes.io/hostname");
 }
 
 TEST_F(WebhookVendorsTest, WarningsAreOfTheVendorsOwnDevices) {
   const ClusterFacts facts{.most = {{.memory = 80'000, .on_node = 8}, {.memory = 2'000}}};
-  EXPECT_EQ(DecisionOn(PodWith(R"("amd.com/gpu": "9", "amd.com/gpumem": "2001")"), rules_, facts)
-                .warnings,
-            std::vector<std::string>{
-                "container c asks for 2001 MiB of each device, and none here has more than 2000"});
+  EXPECT_EQ(
+      DecisionOn(PodWith(R"("amd.com/gpu": "9", "amd.com/gpumem": "2001")"), rules_, facts)
+          .warnings,
+      std::vector<std::string>{
+          "container c asks for 2001 MiB of each device, but no device here has more than 2000"});
 }
 
 TEST_F(WebhookVendorsTest, WhatAscendsPluginReadsIsOfTheProtocol) {
@@ -146,9 +147,8 @@ TEST_F(WebhookVendorsTest, WhatAscendsPluginReadsIsOfTheProtocol) {
     EXPECT_EQ(
         DecisionOn(PodMarked(fmt::format(R"("annotations": {{"{}": "x"}})", key), kShare), rules_)
             .message,
-        fmt::format("pod team/p: {}: only the scheduler and the nodes' agents write what "
-                    "they tell each other; leave it out of the pod, and name what you want "
-                    "in resources.limits",
+        fmt::format("pod team/p: {}: reserved for the scheduler and the nodes' agents; leave it "
+                    "out of the pod and request devices in resources.limits",
                     key));
   }
 }

@@ -51,14 +51,14 @@ void WarnOfSizes(const NewPod& pod, const DeviceRules& rules, const MostDevices&
     const auto request = RequestOf(counted, rules.requests);
     if (!request) continue;
     if (most.on_node > 0 && request->count > most.on_node) {
-      warnings.push_back(fmt::format("container {} asks for {} of {}, and no node has more than {}",
+      warnings.push_back(fmt::format("container {} asks for {} of {}, but no node has more than {}",
                                      Brief(container.asked.name), request->count,
                                      rules.requests.count_name, most.on_node));
     }
     if (most.memory > 0 && request->memory > most.memory) {
-      warnings.push_back(
-          fmt::format("container {} asks for {} MiB of each device, and none here has more than {}",
-                      Brief(container.asked.name), request->memory, most.memory));
+      warnings.push_back(fmt::format(
+          "container {} asks for {} MiB of each device, but no device here has more than {}",
+          Brief(container.asked.name), request->memory, most.memory));
     }
   }
 }
@@ -75,12 +75,12 @@ bool IsDevicePolicy(std::string_view text) {
 void WarnOfPolicies(const NewPod& pod, std::vector<std::string>& warnings) {
   const std::string* node = Annotation(pod, hami::kNodePolicy);
   if (node != nullptr && !IsIn(hami::kNodePolicies, *node)) {
-    warnings.push_back(fmt::format("{}: there is no policy {}, but {}", hami::kNodePolicy,
+    warnings.push_back(fmt::format("{}: {} is not a policy; use one of {}", hami::kNodePolicy,
                                    Brief(*node), Named(hami::kNodePolicies)));
   }
   const std::string* device = Annotation(pod, hami::kGpuPolicy);
   if (device != nullptr && !IsDevicePolicy(*device)) {
-    warnings.push_back(fmt::format("{}: there is no policy {}, but {}, and lists of {}",
+    warnings.push_back(fmt::format("{}: {} is not a policy; use one of {}, or a list of {}",
                                    hami::kGpuPolicy, Brief(*device), Named(hami::kDevicePolicies),
                                    Named(hami::kChainedPolicies)));
   }
@@ -97,15 +97,15 @@ void WarnOfWeights(const NewPod& pod, std::vector<std::string>& warnings) {
   const std::string* weights = Annotation(pod, hami::kScoringWeights);
   if (weights == nullptr || AreWeights(*weights)) return;
   warnings.push_back(
-      fmt::format("{}: {} is none; write whole numbers for all three, such as slot=1,core=1,"
-                  "memory=3, and one of them above 0",
+      fmt::format("{}: {} is not valid; set three whole numbers, at least one above 0, such as "
+                  "slot=1,core=1,memory=3",
                   hami::kScoringWeights, Brief(*weights)));
 }
 
 void WarnOfNodeChoices(const NewPod& pod, std::vector<std::string>& warnings) {
   const std::string* choices = Annotation(pod, hami::kNodeChoices);
   if (choices == nullptr || hami::NodeChoicesIn(*choices)) return;
-  warnings.push_back(fmt::format("{}: {} is none; write a whole number from 1 to {}",
+  warnings.push_back(fmt::format("{}: {} is not valid; use a whole number from 1 to {}",
                                  hami::kNodeChoices, Brief(*choices), hami::kMostNodeChoices));
 }
 
@@ -117,7 +117,7 @@ void WarnOfIds(const NewPod& pod, const DeviceRules& rules, std::vector<std::str
   for (const NewContainer& container : pod.containers) {
     const auto request = RequestOf(container.asked, rules.requests);
     if (named == 0 || !request || static_cast<size_t>(request->count) <= named) continue;
-    warnings.push_back(fmt::format("{} names {}, and container {} asks for {} of {}",
+    warnings.push_back(fmt::format("{} names {}, but container {} asks for {} of {}",
                                    rules.vendor->use_id, Count(named, "device"),
                                    Brief(container.asked.name), request->count,
                                    rules.requests.count_name));
@@ -131,8 +131,8 @@ std::vector<std::string> WarningsFor(const NewPod& pod, const DeviceRules& rules
   std::vector<std::string> warnings;
   if (!pod.node.empty()) {
     warnings.push_back(
-        fmt::format("spec.nodeName is {}: no scheduler chooses devices for the pod; the agent of "
-                    "that node gives it what is free there, or lets it fail",
+        fmt::format("spec.nodeName {} bypasses the scheduler: that node's agent gives the pod free "
+                    "devices, or the pod fails",
                     Brief(pod.node)));
   }
   WarnOfSizes(pod, rules, most, warnings);

@@ -18,8 +18,8 @@ std::vector<std::string> WarningsOf(std::string_view pod) {
 TEST(Warnings, WhoAsksForMoreThanAnyNodeHasIsWarned) {
   EXPECT_EQ(WarningsOf(PodWith(R"("nvidia.com/gpu": "9", "nvidia.com/gpumem": "80001")")),
             (std::vector<std::string>{
-                "container c asks for 9 of nvidia.com/gpu, and no node has more than 8",
-                "container c asks for 80001 MiB of each device, and none here has more than "
+                "container c asks for 9 of nvidia.com/gpu, but no node has more than 8",
+                "container c asks for 80001 MiB of each device, but no device here has more than "
                 "80000"}));
   EXPECT_EQ(WarningsOf(PodWith(R"("nvidia.com/gpumem": "80001")")).size(), 1U);
   EXPECT_EQ(WarningsOf(PodWith(R"("nvidia.com/gpu": "8", "nvidia.com/gpumem": "80000")")).size(),
@@ -27,13 +27,14 @@ TEST(Warnings, WhoAsksForMoreThanAnyNodeHasIsWarned) {
 }
 
 TEST(Warnings, UnknownPoliciesAreWarnedOfWithWhatThereIs) {
-  EXPECT_EQ(WarningsOf(PodMarked(R"("annotations": {"hami.io/node-scheduler-policy": "best",
+  EXPECT_EQ(
+      WarningsOf(PodMarked(R"("annotations": {"hami.io/node-scheduler-policy": "best",
                                     "hami.io/gpu-scheduler-policy": "numa,mutex"})",
-                                 kShare)),
-            (std::vector<std::string>{
-                "hami.io/node-scheduler-policy: there is no policy best, but binpack, spread",
-                "hami.io/gpu-scheduler-policy: there is no policy numa,mutex, but binpack, spread, "
-                "mutex, numa, topology-aware, and lists of binpack, spread, numa"}));
+                           kShare)),
+      (std::vector<std::string>{
+          "hami.io/node-scheduler-policy: best is not a policy; use one of binpack, spread",
+          "hami.io/gpu-scheduler-policy: numa,mutex is not a policy; use one of binpack, spread, "
+          "mutex, numa, topology-aware, or a list of binpack, spread, numa"}));
   EXPECT_EQ(WarningsOf(PodMarked(R"("annotations": {"hami.io/node-scheduler-policy": "spread",
                                     "hami.io/gpu-scheduler-policy": "numa, spread"})",
                                  kShare)),
@@ -48,8 +49,8 @@ TEST(Warnings, WeightsThatAreNoneAreWarnedOf) {
         kShare));
     ASSERT_EQ(warnings.size(), 1U) << weights;
     EXPECT_TRUE(
-        warnings[0].ends_with("is none; write whole numbers for all three, such as slot=1,"
-                              "core=1,memory=3, and one of them above 0"));
+        warnings[0].ends_with("is not valid; set three whole numbers, at least one above 0, "
+                              "such as slot=1,core=1,memory=3"));
   }
   EXPECT_EQ(WarningsOf(PodMarked(
                 R"("annotations": {"hami.io/device-scoring-weights": "slot=1, core=0,memory=3"})",
@@ -62,10 +63,9 @@ TEST(Warnings, ANumberOfNodesThatIsNoneIsWarnedOf) {
     EXPECT_EQ(WarningsOf(PodMarked(
                   fmt::format(R"("annotations": {{"tessera.dev/node-choices": "{}"}})", choices),
                   kShare)),
-              std::vector<std::string>{
-                  fmt::format("tessera.dev/node-choices: {} is none; write a whole number from 1 "
-                              "to 100",
-                              choices)});
+              std::vector<std::string>{fmt::format(
+                  "tessera.dev/node-choices: {} is not valid; use a whole number from 1 to 100",
+                  choices)});
   }
   EXPECT_EQ(WarningsOf(PodMarked(R"("annotations": {"tessera.dev/node-choices": "100"})", kShare)),
             std::vector<std::string>{});
@@ -76,7 +76,7 @@ TEST(Warnings, FewerIdsThanDevicesAreWarnedOf) {
       WarningsOf(PodMarked(R"("annotations": {"nvidia.com/use-gpuuuid": "GPU-0, GPU-0"})",
                            R"("nvidia.com/gpu": "2")")),
       std::vector<std::string>{
-          "nvidia.com/use-gpuuuid names 1 device, and container c asks for 2 of nvidia.com/gpu"});
+          "nvidia.com/use-gpuuuid names 1 device, but container c asks for 2 of nvidia.com/gpu"});
 }
 
 }  // namespace

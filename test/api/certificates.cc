@@ -41,7 +41,7 @@ void Extend(X509* certificate, int nid, const std::string& value) {
   X509_EXTENSION_free(extension);
 }
 
-// Without its issuer and its signature.
+// A certificate without issuer and signature. `from` and `until`: seconds from now.
 Owned<X509> Begin(const std::string& name, EVP_PKEY* key, long from, long until) {
   Owned<X509> certificate(X509_new());
   X509_set_version(certificate.get(), X509_VERSION_3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates made for one test. PEM texts.
+// Makes certificates for one test, as PEM texts. Each call makes a new key. Any thread.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ struct Certificate {
   std::string key{};
 };
 
-// A CA of that name.
+// A self-signed CA with this common name, valid for a day.
 Certificate MakeAuthority(const std::string& name);
 
 struct Wanted {
-  std::string names{};  // "IP:127.0.0.1,DNS:api.test"
-  bool expired = false;
+  std::string names{};   // the subject's alternative names: "IP:127.0.0.1,DNS:api.test"
+  bool expired = false;  // since a day
 };
-// One that the authority has signed, for a server or a client.
+// A certificate for a server or a client, signed by the authority.
 Certificate Issue(const Certificate& authority, const Wanted& wanted);
 
 }  // namespace tessera::fake

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An API server with one node and some pods, whose annotations it keeps: a patch of another version
-// than the object's is a conflict, and each change makes a new version. Header-only, for tests.
+// A fake API server with one node and some pods, for tests of HAMi's annotations. It stores their
+// annotations as the real server does: each patch makes a new resourceVersion. A patch that names
+// another version is a conflict (409). One thread: the loop's. Header-only.
 #pragma once
 
 #include <map>
@@ -23,9 +24,9 @@ class HamiClusterTest : public kube::ClusterTest {
     std::string uid{};
     int version = 1;
     Annotations annotations{};
-    std::string node{};  // of a pod
+    std::string node{};  // the node that a pod is bound to; empty: none
     std::string phase = "Pending";
-    std::map<std::string, int> asks{{"nvidia.com/gpu", 1}};
+    std::map<std::string, int> asks{{"nvidia.com/gpu", 1}};  // a pod's limits
   };
 
   HamiClusterTest() {
@@ -44,7 +45,7 @@ class HamiClusterTest : public kube::ClusterTest {
     return "/api/v1/namespaces/default/pods/" + pod;
   }
   Object& Pod(const std::string& name) { return objects_[PathOf(name)]; }
-  // A pod that HAMi's scheduler has bound to this node: its containers have a GPU each.
+  // A pod that HAMi's scheduler has bound to this node. `allocated` is its device annotation.
   Object& Placed(const std::string& name, const std::string& allocated) {
     Object& pod = Pod(name);
     pod.uid = "uid-" + name;
@@ -61,7 +62,7 @@ class HamiClusterTest : public kube::ClusterTest {
   }
   bool Locked() const { return objects_.at(kNode).annotations.contains(kLock); }
 
-  // As a watch tells of it.
+  // The pod as a watch reports it.
   kube::Pod Seen(const std::string& name) {
     return kube::ReadPod(JsonOf(PathOf(name)),
                          {.keys = {"hami.io/"}, .resource = [](std::string_view) { return true; }})
@@ -69,14 +70,14 @@ class HamiClusterTest : public kube::ClusterTest {
   }
   json::Value NodeJson() { return JsonOf(kNode); }
   std::string LastTarget() const { return asked_.empty() ? "" : Targets().back(); }
-  // "PATH BODY" of the patches that were made.
+  // The accepted patches: "NAME BODY".
   const std::vector<std::string>& patches() const { return patches_; }
 
   std::map<std::string, Object> objects_;  // by path
-  std::vector<std::string> failures_;      // answers to the next requests
+  std::vector<std::string> failures_;      // raw answers to the next requests, in order
   std::vector<std::string> patches_;
-  std::function<void()> before_patch_ = [] {};  // the next one
-  std::function<void()> each_patch_ = [] {};    // likewise, every one
+  std::function<void()> before_patch_ = [] {};  // runs before the next patch is answered
+  std::function<void()> each_patch_ = [] {};    // runs before each patch after that
 
  private:
   json::Value JsonOf(const std::string& path) {

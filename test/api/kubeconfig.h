@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program under test is told to reach a fake API server.
+// The kubeconfig by which a program under test finds a fake API server. Any thread.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tessera::fake {
 
-// Writes DIRECTORY/kubeconfig, with a token, for a server on 127.0.0.1; its path. `authority` is
-// the certificate that the server's is signed by, in PEM; empty: the server speaks without TLS.
+// Writes DIRECTORY/kubeconfig, with a token, for a server on 127.0.0.1. Returns the file's path.
+// `authority`: the PEM certificate of the server's CA. Empty: the server speaks plain HTTP.
 Result<std::string> WriteKubeconfig(const std::string& directory, int port,
                                     const std::string& authority);
 

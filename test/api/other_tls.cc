@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libtessera-tls.so of another build: nothing of it may be called but the one function.
+// A libtessera-tls.so of another build. Its table is empty: the loader must refuse it by version
+// and commit, and call no function of the table.
 #include "http/tls_table.h"
 
 extern "C" const tessera::http::TlsTable* tessera_tls() {

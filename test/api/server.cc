@@ -44,7 +44,7 @@ SSL_CTX* NewContext(const ServerTls& tls) {
   return context;
 }
 
-// The first request in `text`, if it is whole; taken off it.
+// Removes the first request from `text` and returns it; nothing while it is incomplete.
 std::optional<Asked> TakeRequest(std::string& text) {
   const size_t end = text.find("\r\n\r\n");
   if (end == std::string::npos) return std::nullopt;
@@ -140,7 +140,7 @@ struct Server::Impl {
     auto* impl = static_cast<Impl*>(self);
     event_base* base = evconnlistener_get_base(listener);
     const int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // as servers in Go have it
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // as Go's net/http, the real server
     bufferevent* buffers = impl->context == nullptr ? bufferevent_socket_new(base, fd, kOptions)
                                                     : bufferevent_openssl_socket_new(
                                                           base, fd, SSL_new(impl->context),

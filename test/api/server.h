@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server on 127.0.0.1 that answers as the test says, down to the byte: half, never, or garbage as
-// well. One thread: the loop's.
+// A fake HTTP server on 127.0.0.1. The test chooses every byte of an answer, so it can also send
+// half of one, garbage or nothing. The test owns it. One thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -15,32 +15,34 @@
 
 namespace tessera::fake {
 
-// What a client asked.
+// One request, whole.
 struct Asked {
   std::string method{};
   std::string target{};
-  std::map<std::string, std::string> headers{};  // names in small letters
+  std::map<std::string, std::string> headers{};  // names in lower case
   std::string body{};
 };
 
-// A whole answer, a head that promises a body in chunks, one chunk, and the end of them.
+// A whole answer, with its Content-Length. `headers`: further lines, each ending in CRLF.
 std::string Answer(int status, const std::string& body, const std::string& headers = "");
+// A chunked answer: ChunkedHead(), then any number of Chunk(), then kLastChunk.
 std::string ChunkedHead();
 std::string Chunk(const std::string& text);
 inline constexpr char kLastChunk[] = "0\r\n\r\n";
 
-// A connection that came in. Lives as long as the server.
+// A client's connection. The server owns it, and keeps it after the client has gone.
 class Peer {
  public:
   virtual ~Peer() = default;
   virtual void Send(const std::string& bytes) = 0;
-  virtual void HangUp() = 0;  // once all is written
+  virtual void HangUp() = 0;  // closes once all bytes are written
   virtual bool gone() const = 0;
 };
 
-// Runs the loop until `done` or the end of `patience`; whether it is done.
+// Runs the loop until `done` or for `patience`. Returns whether it is done.
 bool RunUntil(os::Loop& loop, Duration patience, const std::function<bool()>& done);
 
+// PEM texts.
 struct ServerTls {
   std::string certificate{};
   std::string key{};
@@ -50,13 +52,13 @@ struct ServerTls {
 class Server {
  public:
   using Handler = std::function<void(const Asked&, Peer&)>;
-  // Plain where `tls` has no certificate.
+  // Calls `handler` for each request. Speaks plain HTTP if `tls` has no certificate.
   Server(os::Loop& loop, Handler handler, const ServerTls& tls = {});
   ~Server();
   int port() const;
-  // Connections that came in so far.
+  // The number of connections accepted so far, closed ones too.
   size_t connections() const;
-  // Ends all connections, now.
+  // Closes all connections at once; unwritten bytes are lost.
   void HangUp();
 
  private:

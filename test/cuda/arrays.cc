@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays and arrays of levels: rows of a multiple of 512 bytes, in whole chunks where they are
-// large.
+// Arrays and mipmapped arrays. Rows are multiples of 512 bytes; a large array takes whole chunks.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -29,7 +28,7 @@ namespace {
 using Descriptor = CUDA_ARRAY3D_DESCRIPTOR;
 
 struct Arrays {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<CUarray, std::unique_ptr<CUarray_st>> arrays;
   std::map<CUmipmappedArray, std::unique_ptr<CUmipmappedArray_st>> mipmapped;
 };
@@ -65,7 +64,7 @@ bool IsMappedLater(const Descriptor& descriptor) {
   return (descriptor.Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0;
 }
 
-// UINT64_MAX: more than there can be.
+// UINT64_MAX: the size overflows.
 uint64_t BytesOf(const Descriptor& descriptor) {
   const uint64_t height = std::max<uint64_t>(descriptor.Height, 1);
   const uint64_t depth = std::max<uint64_t>(descriptor.Depth, 1);
@@ -77,7 +76,7 @@ uint64_t BytesOf(const Descriptor& descriptor) {
   return __builtin_mul_overflow(bytes, depth, &bytes) ? UINT64_MAX : bytes;
 }
 
-// The array that is half as wide, high and deep, so many times.
+// The array of a level: each level halves width, height and depth.
 Descriptor Level(Descriptor descriptor, unsigned level) {
   const bool layered = (descriptor.Flags & CUDA_ARRAY3D_LAYERED) != 0;
   descriptor.Width = std::max<size_t>(descriptor.Width >> level, 1);

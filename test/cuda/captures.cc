@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams whose work becomes a graph, and what is not allowed meanwhile.
+// Captures: a stream's work becomes a graph. Until the end, calls that could break it are refused.
 #include <algorithm>
 #include <mutex>
 
@@ -14,7 +14,7 @@ namespace {
 thread_local CUstreamCaptureMode t_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 struct Captures {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::deque<Capture> all;
 };
 Captures& TheCaptures() {
@@ -22,7 +22,8 @@ Captures& TheCaptures() {
   return *captures;
 }
 
-// Whether this capture bars unsafe calls from this thread.
+// True if this capture forbids unsafe calls on this thread. Follows the modes of
+// cuThreadExchangeStreamCaptureMode.
 bool Bars(const Capture& capture) {
   if (capture.ended || t_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
   if (capture.thread == std::this_thread::get_id()) {

@@ -33,7 +33,7 @@ class CapturesTest : public CudaTest {
     EXPECT_EQ(CALL(cuGraphGetNodes)(graph, nullptr, &count), CUDA_SUCCESS);
     return count;
   }
-  // What an unsafe call on another thread answers, in a mode of that thread's.
+  // The result of an unsafe call on another thread with this capture mode.
   static CUresult UnsafeElsewhere(const Gpu& cuda, CUstreamCaptureMode mode) {
     CUresult result = CUDA_ERROR_UNKNOWN;
     std::thread([&] {

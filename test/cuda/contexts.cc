@@ -11,15 +11,15 @@ namespace {
 
 struct Contexts {
   std::mutex mutex;
-  std::vector<CUcontext> primary;  // by device; made when the first is asked for
-  std::deque<CUctx_st> all;        // those that were destroyed too
+  std::vector<CUcontext> primary;  // by device; null until first used
+  std::deque<CUctx_st> all;        // destroyed ones too
 };
 Contexts& TheContexts() {
   static auto* const contexts = new Contexts();
   return *contexts;
 }
 
-// Those below the current one.
+// The thread's stack of contexts, without the current one.
 thread_local std::vector<CUcontext> t_below;
 
 bool IsContext(CUcontext context) {
@@ -46,7 +46,7 @@ CUresult Activate(Driver& driver, CUctx_st& context) {
   return CUDA_SUCCESS;
 }
 
-// What runs in it comes to its end first.
+// Waits for the context's work first. With the mutex held.
 void Deactivate(Driver& driver, CUctx_st& context) {
   if (context.active) AwaitContext(&context);
   if (!context.active.exchange(false)) return;
@@ -62,7 +62,8 @@ void Deactivate(Driver& driver, CUctx_st& context) {
   for (auto& limit : context.limits) limit = 0;
 }
 
-// The heaps are as large as they are to be, beyond what every context has of them.
+// Makes the heaps as large as their limits. The card is charged for the part beyond the default
+// size. False: it has no room.
 bool Resize(CUctx_st& context) {
   constexpr uint64_t kEveryContexts = uint64_t{8} << 20;
   uint64_t wanted = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: what a handle of one points to. One that was destroyed stays, so that a thread on which
-// it is current learns that it is no more. Any thread.
+// Contexts: the objects behind CUcontext handles. The driver owns them. A destroyed context stays
+// in memory: on a thread where it is current, calls must fail with "context is destroyed". Any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -17,32 +18,32 @@ struct CUctx_st {
   const int device;
   const unsigned card;
   const bool primary;
-  CUctx_st* const owner;  // of what is made in it: of a green one the primary, else itself
+  CUctx_st* const owner;  // has all that is made here: a green one's primary context, else itself
   tessera::fake_cuda::Heap heap;
   std::atomic<bool> active = false;
   std::atomic<unsigned> flags = 0;
   std::atomic<unsigned> references = 0;
-  std::atomic<uint64_t> limits[16] = {};
-  std::atomic<uint64_t> heaps = 0;  // bytes of them, for what kernels print and allocate
-  CUstream_st legacy;
+  std::atomic<uint64_t> limits[16] = {};  // by CUlimit
+  std::atomic<uint64_t> heaps = 0;        // bytes of the heaps for kernels' printf and malloc
+  CUstream_st legacy;                     // the default stream
 };
 
 namespace tessera::fake_cuda {
 
-// Whose all is that is made now.
+// The owner of all that this thread makes now. Null: no active context is current.
 inline CUcontext Current() {
   const CUcontext context = t_context;
   return context != nullptr && context->active ? context->owner : nullptr;
 }
 
-// Contexts of a part of a device (green.cc) are among the others.
+// Green contexts (green.cc) are contexts too.
 CUcontext NewGreen(Driver& driver, CUcontext primary);
 void DropGreen(CUcontext green);
 
-// The primary context of each device, whether it is active or not.
+// The device's primary context, active or not.
 CUcontext PrimaryOf(int device);
 
-// What goes with a context: each is told its subject's are to be dropped.
+// Frees the memory and objects that end with a context.
 void DropMemoryOf(CUcontext context);
 void DropImportsOf(CUcontext context);
 void DropPoolsOf(CUcontext context);

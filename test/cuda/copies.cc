@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills: nothing is copied, as device memory holds nothing; they are there when the call
-// returns, and take no time of the card. What a program says of them is checked.
+// Copies and fills. The arguments are checked. Nothing is copied, because device memory has no
+// content here. They are done when the call returns, and take no time of the card.
 #include "cuda/contexts.h"
 #include "cuda/streams.h"
 
 namespace tessera::fake_cuda {
 namespace {
 
-// A copy that the host waits for waits for what the context does.
+// A synchronous copy waits for the context's work.
 CUresult Copy(bool valid) {
   NEED_CONTEXT(context);
   if (!valid) return CUDA_ERROR_INVALID_VALUE;
@@ -37,7 +37,7 @@ FAKE_STREAM_FUNCTION(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void* from, 
 FAKE_STREAM_FUNCTION(cuMemcpyDtoH_v2, _ptds, (void* to, CUdeviceptr from, size_t), (to, from, 0)) {
   return Copy(to != nullptr && from != 0);
 }
-// CUDA 2's, of 32 bits.
+// CUDA 2's function with 32-bit numbers.
 FAKE_EXPORT CUresult cuMemcpyDtoH(void* to, CUdeviceptr_v1 from, unsigned /*bytes*/) {
   return Copy(to != nullptr && from != 0);
 }

@@ -15,8 +15,8 @@
 namespace tessera::fake_cuda {
 namespace {
 
-// The machine's own limits, as of a container that this runs in, are none of the node's. Once a
-// process: what it starts does not see them either.
+// Hides the limits of the container in which the test itself runs: they are none of the fake node.
+// Once a process suffices, because its children inherit the mount namespace.
 void HideLimitsOfTheMachine() {
   constexpr char kDirectory[] = "/run/tessera";
   if (!std::filesystem::exists(kDirectory) || std::filesystem::is_empty(kDirectory)) return;
@@ -59,7 +59,7 @@ CudaNode::~CudaNode() {
   std::filesystem::remove_all(directory_, ignored);
 }
 
-// The child ends without the exit of the test program's: that is for its parent.
+// The child ends by _exit: the test program's exit handlers are its parent's.
 pid_t CudaNode::Start(const std::function<void(const Library&)>& body) const {
   fflush(nullptr);
   const pid_t child = fork();

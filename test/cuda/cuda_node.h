@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fake node for tests: a directory of its own with a description of hardware, and processes that
-// have the fake driver. The driver is of a process and is never unloaded, so each body runs in a
-// child. One thread.
+// A fake node for tests: a directory with a description of its hardware, and processes with the
+// fake driver. A process can never unload the driver, so each body runs in a forked child. The test
+// owns the node. One thread.
 #pragma once
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 namespace tessera::fake_cuda {
 
-// The driver, in a process of a node.
+// The driver's library, loaded in a process of a node. Errors throw std::runtime_error.
 class Library {
  public:
   explicit Library(const std::string& path);
@@ -32,17 +32,17 @@ class Library {
 
 class CudaNode {
  public:
-  // Of demo/hardware/<hardware>.yaml.
+  // The hardware of demo/hardware/<hardware>.yaml.
   explicit CudaNode(const std::string& hardware = "1xt4");
   ~CudaNode();
   CudaNode(const CudaNode&) = delete;
   CudaNode& operator=(const CudaNode&) = delete;
 
-  // For the processes that are started from here on.
+  // Sets a variable for the processes that start from now on.
   void Set(const std::string& name, const std::string& value) { environment_[name] = value; }
-  // What the body asserts is asserted by the caller as well: false, where some of it did not hold.
+  // Runs `body` in a child and waits for its end. False if `body` threw or the child was killed.
   bool Run(const std::function<void(const Library&)>& body) const;
-  // One that goes on; the caller ends it.
+  // Runs `body` in a child, without waiting. The caller ends the child and waits for it.
   pid_t Start(const std::function<void(const Library&)>& body) const;
 
   const std::string& directory() const { return directory_; }
@@ -55,6 +55,5 @@ class CudaNode {
 
 }  // namespace tessera::fake_cuda
 
-// A function of the driver's, in a body whose library is `cuda`; by its declaration, or by its
-// type.
+// The driver's function of this name, with its declared type. The body's library is named `cuda`.
 #define CALL(name) cuda.As<decltype(name)>(#name)

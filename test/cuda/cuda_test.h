@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests whose bodies run in processes of a fake node.
+// A fixture for tests whose bodies run in processes of a fake node. Header-only; one thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace tessera::fake_cuda {
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 inline constexpr uint64_t kMs = 1'000'000;  // ns
 
-// In a process with the driver initialized and device 0's primary context current.
+// The driver, initialized, with device 0's primary context current. For one process.
 class Gpu : public Library {
  public:
   explicit Gpu(const Library& cuda) : Library(cuda) {
@@ -26,7 +26,7 @@ class Gpu : public Library {
     EXPECT_EQ(CALL(cuCtxSetCurrent)(context), CUDA_SUCCESS);
     EXPECT_EQ(CALL(cuDeviceGetUuid_v2)(&uuid_, 0), CUDA_SUCCESS);
   }
-  // 0, and the result: it was refused.
+  // 0 if the driver refuses; the result must be as expected.
   CUdeviceptr Allocate(uint64_t bytes, CUresult expected = CUDA_SUCCESS) const {
     const Library& cuda = *this;
     CUdeviceptr address = 0;
@@ -37,13 +37,13 @@ class Gpu : public Library {
     const Library& cuda = *this;
     return CALL(cuMemFree_v2)(address);
   }
-  // MiB of the card; of this process, or of all.
+  // MiB of the first card that a process holds; pid 0: all processes.
   uint64_t Resident() const { return ResidentOf(getpid()); }
   uint64_t ResidentOf(pid_t pid) const {
     const Library& cuda = *this;
     return CALL(fakecuda_resident)(Uuid().c_str(), pid) / kMiB;
   }
-  // The kernel that takes as many ns as it is told.
+  // The kernel whose argument is its length in ns.
   CUfunction Spin() const {
     const Library& cuda = *this;
     CUmodule module = nullptr;

@@ -15,7 +15,7 @@ const Device* DeviceOf(CUdevice device) {
   return is ? &devices[static_cast<size_t>(device)] : nullptr;
 }
 
-// What `give` gives of a device.
+// Checks the arguments, and calls `give` with the device.
 template <class Give>
 CUresult Of(CUdevice device, const void* out, const Give& give) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
@@ -26,8 +26,8 @@ CUresult Of(CUdevice device, const void* out, const Give& give) {
   return CUDA_SUCCESS;
 }
 
-// CUdevice_attribute, as far as programs ask for it and it is the same of every device; what is not
-// here is 0.
+// Values of CUdevice_attribute that are the same for every device. Only those that programs read;
+// any other attribute is 0.
 constexpr std::pair<int, int> kAttributes[] = {
     // a block's threads and dimensions, a grid's dimensions
     {1, 1024},
@@ -105,7 +105,7 @@ FAKE_EXPORT CUresult cuDeviceGetName(char* out, int size, CUdevice device) {
     if (size > 0) snprintf(out, static_cast<size_t>(size), "%s", one.name.c_str());
   });
 }
-// The first tells the GPU of a MIG device, the second the device.
+// As with the driver, the first gives a MIG device's GPU; version 2 gives the MIG device.
 FAKE_EXPORT CUresult cuDeviceGetUuid(CUuuid* out, CUdevice device) {
   static std::atomic<uint64_t> asked = 0;
   NEED_DRIVER(driver);

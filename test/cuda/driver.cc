@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuInit, versions, errors' names.
+// cuInit, the driver's version, and the names of errors.
 #include "cuda/driver.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ namespace {
 std::mutex g_starting;
 bool g_forked = false;  // a child of a process that had called cuInit
 
-// A child can use nothing of its parent's driver, and gets none of its own.
+// As with the driver, a forked child can neither use its parent's driver nor call cuInit.
 void ForgetInChild() {
   if (g_driver == nullptr) return;
   g_driver = nullptr;
@@ -51,7 +51,7 @@ CUresult Start() {
   return CUDA_SUCCESS;
 }
 
-// What a process that ends well had is free when it has ended.
+// A process that exits gives its memory back at once; a killed one's stays for `late-ms`.
 __attribute__((destructor)) void End() {
   if (Driver* driver = TheDriver()) driver->state->Leave();
 }
@@ -75,7 +75,7 @@ FAKE_EXPORT CUresult cuInit(unsigned flags) {
   }
 }
 
-// It may be asked before cuInit.
+// Works before cuInit too.
 FAKE_EXPORT CUresult cuDriverGetVersion(int* version) {
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const Driver* driver = TheDriver()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the fake driver begins with: is it initialized, which context is current
-// on this thread, may it be called while a stream is captured. Any thread.
+// The checks with which each function of the fake driver begins. Is the driver initialized? Which
+// context is current on this thread? Does a capture forbid the call? Any thread.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace tessera::fake_cuda {
 
-// Errors that the limiter has no word for.
+// CUDA's errors that limiter/driver/cuda.h does not declare.
 inline constexpr CUresult kContextAlreadyInUse{216};
 inline constexpr CUresult kInvalidImage{200};
 inline constexpr CUresult kAlreadyMapped{208};
@@ -33,26 +33,27 @@ struct Driver {
   std::unique_ptr<State> state;
 };
 
-// Null before cuInit, and in a child of a process that called it. It is never destroyed.
+// Null before cuInit, and in a forked child of a process that called it. Never destroyed: threads
+// may be in a call when the process ends.
 extern std::atomic<Driver*> g_driver;
 
 inline Driver* TheDriver() {
   return g_driver.load(std::memory_order_acquire);
 }
 
-// The context that is current on this thread; null: `Missing` says why there is none.
+// The context that is current on this thread, or null; then Missing() gives the error.
 extern thread_local constinit CUcontext t_context __attribute__((tls_model("initial-exec")));
 CUresult Missing();
 CUcontext Current();
 
-// A call that is not allowed while streams are captured is refused, and the captures are broken.
-extern std::atomic<int> g_captures;  // under way in this process
+// An unsafe call during a capture is refused, and invalidates the capture, as with the driver.
+extern std::atomic<int> g_captures;  // the number of captures under way in this process
 CUresult RefuseUnsafe();
 inline CUresult CheckUnsafe() {
   return g_captures == 0 ? CUDA_SUCCESS : RefuseUnsafe();
 }
 
-// Set while a function with _ptsz or _ptds runs: the default stream is the thread's own.
+// True while a function with _ptsz or _ptds runs: then the default stream is the thread's own.
 extern thread_local constinit bool t_per_thread __attribute__((tls_model("initial-exec")));
 struct PerThread {
   PerThread() { t_per_thread = true; }
@@ -79,7 +80,7 @@ struct PerThread {
     if (const CUresult refused = CheckUnsafe(); refused != CUDA_SUCCESS) return refused; \
   } while (false)
 
-// A function on streams, and its twin for programs whose default stream is the thread's own.
+// Defines a function on streams twice: as it is, and with a suffix for per-thread default streams.
 #define FAKE_STREAM_FUNCTION(name, suffix, parameters, arguments) \
   static CUresult Fake_##name parameters;                         \
   FAKE_EXPORT CUresult name parameters {                          \

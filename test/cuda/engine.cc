@@ -12,10 +12,12 @@
 namespace tessera::fake_cuda {
 namespace {
 
+// Orders this process's launches, so each place in its queue (Process::runs) has one writer. Guards
+// g_random and g_own_end.
 SpinLock g_launching;
 uint64_t g_random = 0x9e37'79b9'7f4a'7c15;
 
-// With the lock held, as what follows.
+// With the lock held.
 uint64_t Jittered(uint64_t ns, uint64_t percent) {
   if (percent == 0) return ns;
   g_random ^= g_random << 13;
@@ -24,17 +26,17 @@ uint64_t Jittered(uint64_t ns, uint64_t percent) {
   return ns + ns * (g_random % (percent * 100 + 1)) / 10'000;
 }
 
-// When this process's own kernels have ended, where it is a client of MPS.
+// By card: the end of this process's last kernel, if it is a client of MPS.
 Mark g_own_end[kMostCards] = {};
 
-// Only this process writes it.
+// Only this process writes the number, with the lock held. So no atomic addition is needed.
 template <class T>
 void Add(std::atomic<T>& number, T more) {
   number.store(number.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
 void SleepUntil(uint64_t time) {
-  constexpr uint64_t kLate = 80'000;  // so late the kernel may wake who sleeps
+  constexpr uint64_t kLate = 80'000;  // ns by which a sleeper may wake late; it spins for the rest
   for (uint64_t now = Now(); now < time; now = Now()) {
     if (time - now <= kLate) continue;
     const uint64_t until = time - kLate;
@@ -48,14 +50,15 @@ void SleepUntil(uint64_t time) {
 
 namespace {
 
-// Kernels of other clients of MPS run at the same time: it waits for those of its own process.
+// Kernels of other MPS clients run at the same time. So a kernel waits only for its own process's.
 uint64_t StartBesideOthers(unsigned card, Mark after, uint64_t ns, uint64_t now) {
   const uint64_t start = std::max({now, g_own_end[card], after});
   g_own_end[card] = start + ns;
   return start;
 }
 
-// Who comes first is served first: a kernel begins when all that came before it have ended.
+// First come, first served: a kernel begins when all earlier ones of the card have ended. Processes
+// race for the card's end of work, so it is advanced by compare and exchange.
 Mark SubmitLast(Card& card, Process& own, Run& run, Mark after, uint64_t ns, uint64_t now,
                 unsigned number) {
   uint64_t busy = card.busy_until.load(std::memory_order_relaxed);
@@ -89,7 +92,7 @@ Mark Submit(unsigned card, Mark after, uint64_t ns) {
   const uint64_t alone = Jittered(ns, driver.node.options.jitter_percent);
   const uint64_t takes = percent == 0 ? alone : alone * 100 / percent;
   const bool turns = TakesTurns(card);
-  // As many as the driver takes are waiting: the first of them is to begin.
+  // The queue is full while the kernel kQueue launches ago has not begun: wait for its begin.
   const uint64_t first = run.start.load(std::memory_order_relaxed);
   uint64_t now = Now();
   if (turns ? !IsReachedInTurn(state, run.card, first, now) : first > now) {
@@ -119,7 +122,7 @@ void AwaitMark(unsigned card, Mark mark) {
   if (!TakesTurns(card)) return SleepUntil(mark);
   State& state = *TheDriver()->state;
   while (!IsReachedInTurn(state, card, mark, Now())) {
-    state.Reap();  // who is dead has no turn
+    state.Reap();  // a dead process must not keep getting time slices
     SleepUntil(NotBefore(state, card, mark));
   }
 }

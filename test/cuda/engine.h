@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long what a card is given takes. No thread stands behind it: when a kernel begins and ends is
-// computed when it is launched, from what all processes gave the card before. Any thread.
+// The time that kernels take of a card. No thread runs them: the engine computes their begin and
+// end. A card serves kernels first come, first served, or its processes in time slices (turns.h).
+// Clients of MPS run beside each other. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +10,16 @@
 
 namespace tessera::fake_cuda {
 
-// A kernel of so many ns, which begins after what `after` marks; the mark of its end. Waits while
-// this process has as many kernels waiting as the driver takes.
+// Submits a kernel of `ns` that begins after the mark `after`. Returns the mark of its end. Blocks
+// while kQueue kernels of this process wait to begin, as a launch does with the driver.
 Mark Submit(unsigned card, Mark after, uint64_t ns);
 
-// Its processes have it one after the other.
+// True if the card's processes have time slices.
 bool TakesTurns(unsigned card);
 
 bool IsReached(unsigned card, Mark mark);
 void AwaitMark(unsigned card, Mark mark);
-uint64_t TimeOf(unsigned card, Mark mark);  // in ns, once it is reached
+// The time at which the mark was reached, in ns of CLOCK_MONOTONIC. Only for a mark that is.
+uint64_t TimeOf(unsigned card, Mark mark);
 
 }  // namespace tessera::fake_cuda

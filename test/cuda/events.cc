@@ -46,7 +46,7 @@ CUresult Record(CUevent event, CUstream handle) {
   return CUDA_SUCCESS;
 }
 
-// Both to be recorded and done.
+// Both events must be recorded and reached.
 CUresult Elapsed(float* out, CUevent start, CUevent end) {
   if (Current() == nullptr) return Missing();
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -66,7 +66,7 @@ CUresult Elapsed(float* out, CUevent start, CUevent end) {
 CUresult Destroy(CUevent event) {
   if (Current() == nullptr) return Missing();
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (event->mark != kNever) delete event;  // else the stream still has it
+  if (event->mark != kNever) delete event;  // else a queued function of the stream still uses it
   return CUDA_SUCCESS;
 }
 
@@ -101,7 +101,7 @@ FAKE_STREAM_FUNCTION(cuEventRecordWithFlags, _ptsz,
   return Record(event, stream);
 }
 
-// One that was never recorded is done.
+// As with the driver, an event that was never recorded is done.
 FAKE_EXPORT CUresult cuEventQuery(CUevent event) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: what a handle of one points to. Any thread.
+// Events: the objects behind CUevent handles. The program owns them. Any thread.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@ struct CUevent_st {
   const CUcontext context;
   const unsigned flags;
   std::atomic<bool> recorded = false;
-  std::atomic<uint64_t> at = 0;                    // when it was recorded
-  std::atomic<tessera::fake_cuda::Mark> mark = 0;  // kNever: behind what waits for the host
-  std::atomic<uint64_t> recordings = 0;
-  std::atomic<tessera::fake_cuda::Capture*> capture = nullptr;  // that it was recorded in
+  std::atomic<uint64_t> at = 0;                    // ns: when it was recorded
+  std::atomic<tessera::fake_cuda::Mark> mark = 0;  // kNever: recorded behind a host function
+  std::atomic<uint64_t> recordings = 0;            // a new one cancels a queued one
+  std::atomic<tessera::fake_cuda::Capture*> capture = nullptr;  // in which it was recorded
 };
 
 namespace tessera::fake_cuda {
 
-// Until the host has let go what it was recorded behind.
+// Blocks until the event's mark is known: until the host functions before it have returned.
 void AwaitRecorded(const CUevent_st& event);
 
 }  // namespace tessera::fake_cuda

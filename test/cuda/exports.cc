@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every name that the driver's library exports. What no other file has is here, and answers that it
-// is not supported. The types of the functions do not matter here, so none is declared.
+// Every name that the driver's library exports. A function that no other file defines is defined
+// here, and returns "not supported". Types do not matter here, so none is declared.
 #include "cuda/exports.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 constexpr int kNotSupported = 801;
 }  // namespace
 
-// The linker takes another file's function before a weak one.
+// The linker prefers another file's function to a weak one.
 #define CUDA_FUNCTION(name, suffix, version)                                   \
   extern "C" __attribute__((visibility("default"), weak)) int name##suffix() { \
     return kNotSupported;                                                      \
@@ -21,7 +21,7 @@ constexpr int kNotSupported = 801;
 namespace tessera::fake_cuda {
 namespace {
 
-// Constants: a list of strings that a function fills takes a compiler the better part of a minute.
+// A constant, because a compiler needs most of a minute for a function that fills such a list.
 struct Listed {
   const char* name;
   int version;

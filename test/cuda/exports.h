@@ -8,9 +8,9 @@
 namespace tessera::fake_cuda {
 
 struct Export {
-  std::string_view name;  // without a suffix
-  int version = 0;        // of CUDA, which brought it
-  bool per_thread = false;
+  std::string_view name;    // without a suffix
+  int version = 0;          // the CUDA version that introduced it
+  bool per_thread = false;  // the default stream is the thread's own
   void* address = nullptr;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of another interface by its descriptor, which is the driver's from then on. It stays on
-// the card as long as it is imported, whoever made it.
+// Memory of another interface (Vulkan), imported by descriptor. The driver owns the descriptor
+// after the import. The memory stays on its card until the import is destroyed.
 #include <unistd.h>
 
 #include <map>
@@ -21,7 +21,7 @@ namespace tessera::fake_cuda {
 namespace {
 
 struct External {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<CUexternalMemory, std::unique_ptr<CUextMemory_st>> all;
   std::map<uint64_t, CUexternalMemory> buffers;  // by address
 };
@@ -34,7 +34,7 @@ void LetGo(const CUextMemory_st& memory) {
   if (!memory.object.is_none()) TheDriver()->state->objects().LetGo(memory.object);
 }
 
-// What the descriptor is of; false: it is of no memory, or of less.
+// Finds the descriptor's memory and holds it. False: it has none, or less than the program says.
 bool Read(int file, CUextMemory_st& memory) {
   FileContent exported;
   if (pread(file, &exported, sizeof exported, 0) != sizeof exported) return false;

@@ -15,7 +15,8 @@ class GraphDevicesTest : public CudaTest {
   using Times = std::array<uint64_t, 2>;
 
   GraphDevicesTest() : CudaTest("8xv100") {}
-  // Kernels of 3 ms of the first one and of 5 ms of the second one; the first one is current then.
+  // Adds a kernel of 3 ms on the first GPU and one of 5 ms on the second. The first is current
+  // then.
   static void AddKernels(const Gpu& cuda, CUgraph graph, std::array<CUgraphNode, 2>* nodes) {
     for (const int device : {1, 0}) {
       CUcontext context = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that are launched. What they allocate is of a memory of its own that a device keeps for
-// graphs until it is trimmed.
+// Executable graphs, and their launches. They allocate from memory that a device reserves for
+// graphs. It keeps that memory until the program trims it.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -10,8 +10,8 @@
 #include "cuda/graphs.h"
 
 struct CUgraphExec_st {
-  std::deque<CUgraphNode_st> nodes;        // children's among them, where they stand
-  std::map<CUgraphNode, size_t> place_of;  // in the graph that it was made of
+  std::deque<CUgraphNode_st> nodes;        // with those of child graphs, in order
+  std::map<CUgraphNode, size_t> place_of;  // by node of the graph that it was made from
   bool frees_at_launch = false;
 };
 
@@ -27,7 +27,7 @@ struct GraphMemory {
     uint64_t used = 0, most_used = 0;
     uint64_t reserved = 0, most_reserved = 0;
   };
-  std::mutex mutex;               // guards what follows
+  std::mutex mutex;               // guards the members below
   std::map<uint64_t, Live> live;  // by address
   std::map<int, OfDevice> devices;
 };
@@ -40,7 +40,7 @@ unsigned CardOf(int device) {
   return TheDriver()->node.devices[static_cast<size_t>(device)].card;
 }
 
-// With the mutex held, as the next two.
+// The next three need the mutex.
 bool ReserveUpTo(GraphMemory::OfDevice& of, uint64_t bytes, unsigned card) {
   if (bytes <= of.reserved) return true;
   if (!TheDriver()->state->Take(card, bytes - of.reserved)) return false;
@@ -66,7 +66,8 @@ bool Free(GraphMemory& memory, uint64_t address) {
   return true;
 }
 
-// Where code is loaded lazily, that of the kernels is now. False: the card has no room for it.
+// Copies the nodes, and loads the kernels' code if it is loaded lazily. False: the card has no room
+// for it.
 bool Flatten(CUgraphExec_st& exec, CUgraph graph) {
   for (CUgraphNode_st& node : graph->nodes) {
     if (node.type == CU_GRAPH_NODE_TYPE_GRAPH) {
@@ -110,7 +111,7 @@ CUresult Play(const CUgraphNode_st& node, CUstream stream) {
   return Free(memory, node.freed) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// What it has in use at most is reserved, as if it ran.
+// Reserves the most memory that a launch would use.
 CUresult Upload(const CUgraphExec_st& exec, CUstream handle) {
   NEED_CONTEXT(context);
   const CUstream stream = StreamOf(handle, context);
@@ -129,7 +130,7 @@ CUresult Upload(const CUgraphExec_st& exec, CUstream handle) {
   return ReserveUpTo(of, most, stream->context->card) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// A launch into a stream that is captured becomes a part of that graph.
+// A launch into a captured stream becomes a child node of its graph.
 CUresult CaptureExec(CUgraphExec_st& exec, Capture& capture) {
   CUgraph child = NewGraph();
   child->nodes = exec.nodes;
@@ -271,7 +272,7 @@ FAKE_EXPORT CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_at
   std::memcpy(out, number, sizeof *number);
   return CUDA_SUCCESS;
 }
-// The most that was used or reserved becomes what is now.
+// As with the driver, a high-water mark can only be reset, here to the present value.
 FAKE_EXPORT CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute,
                                                   void* value) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;

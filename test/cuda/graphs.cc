@@ -85,7 +85,7 @@ CUresult AddFree(CUgraphNode* out, CUgraph graph, CUdeviceptr address) {
   return CUDA_SUCCESS;
 }
 
-// The child is copied, as a graph that is added may be changed or destroyed after that.
+// Copies the child, because the program may then change or destroy it.
 CUresult AddChild(CUgraphNode* out, CUgraph graph, CUgraph child) {
   if (out == nullptr || graph == nullptr || child == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *out = Add(graph, CU_GRAPH_NODE_TYPE_GRAPH);
@@ -119,7 +119,7 @@ CUgraph NewGraph() {
 
 namespace {
 
-// One that the graph allocated before and freed, if it is large enough; 0: there is none.
+// The address of memory that the graph has allocated and freed, if it is large enough. 0: none.
 uint64_t FreedIn(const CUgraph graph, uint64_t bytes) {
   std::map<uint64_t, uint64_t> freed;
   std::map<uint64_t, uint64_t> sizes;
@@ -279,7 +279,7 @@ FAKE_EXPORT CUresult cuGraphAddNode_v3(CUgraphNode* out, CUgraph graph, Nodes /*
   return AddNode(out, graph, parameters);
 }
 
-// Nodes are played in the order in which they were added, so dependencies add nothing.
+// Dependencies are ignored: nodes run in the order in which they were added.
 FAKE_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, Nodes /*from*/, Nodes /*to*/,
                                             size_t /*count*/) {
   return graph == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

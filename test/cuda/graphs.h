@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs, made node by node or by capturing a stream. Any thread; a graph one at a time, as with
-// the driver.
+// Graphs, made node by node or by capturing a stream. The program owns them. Any thread, but only
+// one for each graph, as with the driver.
 #pragma once
 
 #include <atomic>
@@ -14,22 +14,23 @@
 
 struct CUgraphNode_st {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
-  CUgraph graph = nullptr;  // that it is in
+  CUgraph graph = nullptr;  // the graph that has it
   tessera::fake_cuda::Launch launch;
   CUDA_MEM_ALLOC_NODE_PARAMS allocation{};
   CUdeviceptr freed = 0;
   CUgraph child = nullptr;
-  void* arguments[1] = {};  // of the kernel, as a program reads them back
+  void* arguments[1] = {};  // the kernel's, for programs that read the node back
 };
 struct CUgraph_st {
-  std::deque<CUgraphNode_st> nodes;  // each after those that it depends on
+  std::deque<CUgraphNode_st> nodes;  // in the order in which they run
 };
 
 namespace tessera::fake_cuda {
 
 inline constexpr CUgraphNodeType kEmptyNode{5};
 
-// One that goes on. Its streams, and those that waited for its events, are told apart by `capture`.
+// One capture. A stream's member `capture` points to it, also in a stream that joined by waiting
+// for an event. Never freed.
 struct Capture {
   CUgraph graph = nullptr;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -38,7 +39,7 @@ struct Capture {
   uint64_t id = 0;
   std::atomic<bool> broken = false;
   std::atomic<bool> ended = false;
-  std::vector<CUstream> streams;  // under the mutex of all captures (captures.cc)
+  std::vector<CUstream> streams;  // under the captures' mutex (captures.cc)
 };
 
 inline Capture* Ongoing(const std::atomic<Capture*>& of) {
@@ -46,17 +47,18 @@ inline Capture* Ongoing(const std::atomic<Capture*>& of) {
   return capture != nullptr && !capture->ended ? capture : nullptr;
 }
 
-// What a call on a stream that is captured becomes.
+// Adds a call on a captured stream to the graph.
 CUresult CaptureLaunch(Capture& capture, const Launch& launch);
 CUresult CaptureAllocation(Capture& capture, CUdeviceptr* out, uint64_t bytes);
 CUresult CaptureFree(Capture& capture, CUdeviceptr address);
 CUresult CaptureChild(Capture& capture, CUgraph child);
-// Another stream's work is captured from here on.
+// Captures another stream's work too, from now on.
 CUresult JoinCapture(Capture& capture, CUstream stream);
-// Work in the legacy stream waits for all streams: it breaks the captures of those.
+// Work in the legacy stream would wait for all blocking streams. So it is refused, and invalidates
+// their captures.
 CUresult RefuseLegacy(CUcontext context);
 
-// What a kernel node is to launch. False: the parameters are not right.
+// Reads a kernel node's launch. False: the parameters are invalid.
 template <class Parameters>
 bool ReadKernel(Launch& launch, const Parameters& from) {
   launch = {from.func,
@@ -75,7 +77,7 @@ bool ReadKernel(Launch& launch, const Parameters& from) {
 }
 
 CUgraph NewGraph();
-// Device memory that graphs allocated: what is not freed again by a graph may be freed by a call.
+// Frees memory that a graph allocated and did not free. False: no such memory is at the address.
 bool FreeGraphMemory(uint64_t address);
 CUgraphNode AddAllocation(CUgraph graph, CUcontext context,
                           const CUDA_MEM_ALLOC_NODE_PARAMS& parameters);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Green contexts: each has a part of a device's multiprocessors, of which nothing is simulated (a
-// kernel has the whole card, and none runs beside it), and retains the primary context, which has
-// all that is allocated, the events, and the default streams. It takes a chunk of its own. Once it
-// is destroyed its streams are of no use, and what was put into them before runs on: the
-// documentation says nothing of a wait, and it is the worst for who measures.
+// Green contexts. In CUDA, each has a part of a device's multiprocessors. This fake does not
+// simulate that: a kernel has the whole card. A green context retains the primary context, which
+// owns its allocations, events and default streams. It takes one chunk of its own.
+//
+// After it is destroyed, its streams are unusable, and their earlier work runs on. CUDA's
+// documentation mentions no wait for that work. No wait is also the hardest case for the limiter.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -18,7 +19,7 @@ struct CUgreenCtx_st {
 namespace tessera::fake_cuda {
 namespace {
 
-// As CUDA 12.4 lays out a part of a device's multiprocessors.
+// A part of a device's multiprocessors, in CUDA 12.4's layout (CUdevResource).
 struct Multiprocessors {
   int type = kType;
   char padding[92] = {};
@@ -29,7 +30,7 @@ struct Multiprocessors {
 static_assert(sizeof(Multiprocessors) == 144);
 
 struct Greens {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<CUgreenCtx, std::unique_ptr<CUgreenCtx_st>> all;
 };
 Greens& TheGreens() {
@@ -43,7 +44,7 @@ CUcontext ContextOf(CUgreenCtx green) {
   return greens.all.contains(green) ? green->context : nullptr;
 }
 
-// Null: it is the context of none.
+// The green context of this context. Null: it has none.
 CUgreenCtx OfContext(CUcontext context) {
   Greens& greens = TheGreens();
   const std::lock_guard lock(greens.mutex);
@@ -53,12 +54,13 @@ CUgreenCtx OfContext(CUcontext context) {
   return nullptr;
 }
 
-// A default stream is of the green context that is current.
+// A default stream belongs to the current green context.
 CUgreenCtx OfStream(CUstream handle, CUstream stream) {
   return OfContext(handle == stream ? stream->green : t_context);
 }
 
-// What is behind the host in one of its streams cannot be recorded or made to wait here.
+// False if a stream is captured or waits for a host function: this fake can then neither record an
+// event in it nor make it wait.
 bool IsPlain(CUcontext green, CUresult* why_not) {
   *why_not = CUDA_SUCCESS;
   ForEachOfGreen(green, [&](CUstream_st& stream) {
@@ -84,7 +86,7 @@ FAKE_EXPORT CUresult cuDeviceGetDevResource(CUdevice device, Multiprocessors* ou
   return CUDA_SUCCESS;
 }
 
-// Groups of the fewest that there may be: eight, as from compute capability 9.0 on.
+// Groups are multiples of eight multiprocessors, as from compute capability 9.0 on.
 FAKE_EXPORT CUresult cuDevSmResourceSplitByCount(Multiprocessors* out, unsigned* groups,
                                                  const Multiprocessors* whole,
                                                  Multiprocessors* rest, unsigned /*flags*/,
@@ -103,7 +105,7 @@ FAKE_EXPORT CUresult cuDevSmResourceSplitByCount(Multiprocessors* out, unsigned*
   return CUDA_SUCCESS;
 }
 
-// What a part is made of is not looked at.
+// The parts are ignored: all descriptors are equal.
 FAKE_EXPORT CUresult cuDevResourceGenerateDesc(CUdevResourceDesc* out, Multiprocessors* parts,
                                                unsigned count) {
   static char any = 0;
@@ -160,7 +162,7 @@ FAKE_EXPORT CUresult cuCtxFromGreenCtx(CUcontext* out, CUgreenCtx green) {
   return CUDA_SUCCESS;
 }
 
-// Whatever is current.
+// Needs no current context.
 FAKE_EXPORT CUresult cuGreenCtxStreamCreate(CUstream* out, CUgreenCtx green, unsigned flags,
                                             int priority) {
   constexpr unsigned kNonBlocking = 1;
@@ -219,7 +221,7 @@ FAKE_EXPORT CUresult cuGreenCtxWaitEvent(CUgreenCtx green, CUevent event) {
   const auto follow = [mark](CUstream_st& stream) {
     if (mark > stream.tail) stream.tail = mark;
   };
-  follow(context->legacy);  // for streams that are made later
+  follow(context->legacy);  // new streams of the green context start at its mark
   ForEachOfGreen(context, follow);
   return CUDA_SUCCESS;
 }

@@ -8,7 +8,7 @@ class GreenTest : public CudaTest {
  protected:
   static CUgreenCtx NewGreen(const Library& cuda, CUresult expected = CUDA_SUCCESS) {
     CUgreenCtx green = nullptr;
-    // What a part is made of is not looked at.
+    // The fake ignores the parts.
     auto* const resources = reinterpret_cast<CUdevResourceDesc>(&green);
     EXPECT_EQ(CALL(cuGreenCtxCreate)(&green, resources, 0, 1), expected);
     return green;
@@ -49,7 +49,7 @@ class GreenTest : public CudaTest {
 };
 
 constexpr CUresult kStreamDetached{917};
-constexpr uint64_t kLong = 30'000'000'000;  // ns; nobody waits for it
+constexpr uint64_t kLong = 30'000'000'000;  // ns; no test waits for it
 
 TEST_F(GreenTest, ItRetainsThePrimaryContext) {
   InProcess([](const Library& cuda) {

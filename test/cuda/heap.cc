@@ -18,10 +18,10 @@ constexpr uint64_t kMostSmall = kChunk / 2;
 
 }  // namespace
 
-// A chunk's blocks: which units are taken, and what was asked for where each begins.
+// A chunk's small blocks: which units are taken, and at each block's first unit its bytes as asked.
 struct SmallBlocks {
   bool IsFree(unsigned unit) const { return (taken[unit / 64] >> (unit % 64) & 1) == 0; }
-  // The first of so many free units from `from` on; kUnits: there are none.
+  // The first of `count` free units in a row, from `from` on. kUnits: there are none.
   unsigned Find(unsigned from, unsigned count) const;
   void Mark(unsigned unit, unsigned count, bool take);
 
@@ -29,9 +29,9 @@ struct SmallBlocks {
   std::array<uint32_t, kUnits> bytes{};
   uint64_t begin = 0;
   unsigned free = kUnits;
-  unsigned next = 0;        // where the next look begins
-  unsigned place = 0;       // in the heap's list
-  bool is_partial = false;  // is in it
+  unsigned next = 0;        // the unit from which the next search begins
+  unsigned place = 0;       // its place in the heap's partial_
+  bool is_partial = false;  // is in partial_
 };
 
 unsigned SmallBlocks::Find(unsigned from, unsigned count) const {
@@ -234,7 +234,7 @@ void Heap::FreeShared(uint64_t begin, Range& range) {
   }
   if (small->free == kUnits) {
     small->next = 0;
-    spare_.push_back(small);  // it is as new, and large
+    spare_.push_back(small);  // all its units are free, and it is expensive to make
   } else {
     delete small;
   }

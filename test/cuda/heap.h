@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where device memory lies: one range of addresses for the whole process, in chunks of 2 MiB, and
-// in them the blocks of cuMemAlloc. Blocks of up to 1 MiB share chunks in units of 512 bytes, as
-// the driver's do; a chunk without blocks goes back to the card. Any thread.
+// Device memory's addresses: one range for the whole process, in chunks of 2 MiB, and cuMemAlloc's
+// blocks in them. Blocks of up to 1 MiB share chunks, in units of 512 bytes, as with the driver. A
+// chunk without blocks goes back to the card. Any thread.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ inline uint64_t RoundUp(uint64_t bytes, uint64_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-// For sections of some ns.
+// For short sections. A waiting thread yields the processor.
 class SpinLock {
  public:
   void lock() {
@@ -46,47 +46,48 @@ enum class Kind : uint8_t {
   kShared,  // small blocks
   kBlock,   // one block of cuMemAlloc
   kManaged,
-  kImported,  // of another process
-  kReserved,  // addresses alone
+  kImported,  // another process's or interface's memory
+  kReserved,  // addresses without memory
   kPool,      // a segment of a pool
 };
 
 struct SmallBlocks;
 class Heap;
 
-// What begins at a chunk.
+// A range of whole chunks, stored at its first chunk.
 struct Range {
   Kind kind = Kind::kNone;
-  uint8_t device = 0;  // of this process
+  uint8_t device = 0;  // its number in this process
   uint32_t chunks = 0;
-  uint64_t bytes = 0;     // as asked for
-  uint64_t resident = 0;  // of the card
-  Heap* heap = nullptr;   // whose it is, where it is of one
+  uint64_t bytes = 0;     // as the caller asked
+  uint64_t resident = 0;  // bytes of the card
+  Heap* heap = nullptr;   // the heap that it belongs to; null: none
   CUmemPoolHandle_st* pool = nullptr;
   SmallBlocks* small = nullptr;
-  ObjectName object = {};  // none: it was not exported, or is of a process that did not
+  ObjectName object = {};  // a block that was exported; else none
 };
 
-// One that was found by an address in it.
+// The block around an address.
 struct Block {
   uint64_t address = 0;
   uint64_t bytes = 0;
   Range range;
 };
 
-// The addresses. Whoever calls holds the lock.
+// The process's device addresses. Never destroyed. The caller of each function holds lock(). It is
+// the last lock that the driver takes; only State and Objects take locks after it.
 class Space {
  public:
   static Space& The();
   SpinLock& lock() { return lock_; }
-  // Where the range is now; 0: there is no room.
+  // Returns the range's address. 0: there is no room.
   uint64_t Reserve(uint64_t bytes, const Range& range);
   void Free(uint64_t address);
-  // What begins at the chunk that the address is in; null: the address is none of these.
+  // The range that begins at the address's chunk. Null: none.
   Range* At(uint64_t address);
-  // What the address is in, and where that begins; null: nothing.
+  // The range around the address, and its beginning. Null: none.
   Range* In(uint64_t address, uint64_t& begin);
-  // Each range's beginning is given; it may be freed.
+  // Calls `each` with each range and its beginning. `each` may free that range.
   template <class Each>
   void ForEach(const Each& each) {
     for (uint32_t chunk = 1; chunk < next_; ++chunk) {
@@ -99,21 +100,22 @@ class Space {
 
   SpinLock lock_;
   uint64_t base_ = 0;
-  uint32_t next_ = 1;  // from here on none was ever used
-  Range* ranges_ = nullptr;
-  std::unordered_map<uint32_t, std::vector<uint32_t>> free_;  // chunks, by how many they are
-  std::array<std::vector<uint32_t>, 64> free_small_;          // likewise, of the few
+  uint32_t next_ = 1;                                         // the first chunk that was never used
+  Range* ranges_ = nullptr;                                   // by chunk
+  std::unordered_map<uint32_t, std::vector<uint32_t>> free_;  // freed ranges, by number of chunks
+  std::array<std::vector<uint32_t>, 64> free_small_;          // those of fewer than 64 chunks
 };
 
-// The blocks of one context.
+// The blocks of one context, which owns it.
 class Heap {
  public:
   Heap(CUctx_st* context, State& state, unsigned card, uint8_t device)
       : context_(context), state_(state), card_(card), device_(device) {}
   CUctx_st* context() const { return context_; }
-  // 0: the card has no more.
+  // 0: the card has too little memory.
   uint64_t Allocate(uint64_t bytes);
-  // As much of it is on the card as that has; the host may touch it.
+  // Takes only as much of the card as is free: managed memory may exceed the card. The host can
+  // read and write it. 0: there is no address left.
   uint64_t AllocateManaged(uint64_t bytes);
   void Clear();  // frees what is left
 
@@ -131,13 +133,14 @@ class Heap {
   const unsigned card_;
   const uint8_t device_;
   std::vector<SmallBlocks*> partial_;  // shared chunks with room
-  std::vector<SmallBlocks*> spare_;    // of chunks that went back
+  std::vector<SmallBlocks*> spare_;    // of freed chunks, for new ones
 };
 
-// Of any heap. False: no block begins there.
+// Frees a block of any heap. False: none begins there.
 bool FreeBlock(uint64_t address);
 std::optional<Block> FindBlock(uint64_t address);
-// One that is exported, if it is alone in its chunks: none else.
+// Exports the block at the address, or returns its object again. None for a small block, because it
+// shares its chunk.
 ObjectName ExportBlock(uint64_t address);
 
 }  // namespace tessera::fake_cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the host that a device may read: none of it is the card's.
+// Host memory that a device can read. It takes no memory of the card.
 #include <sys/mman.h>
 
 #include <map>
@@ -13,7 +13,7 @@ namespace {
 struct HostMemory {
   uint64_t bytes = 0;
   unsigned flags = 0;
-  bool registered = false;  // it is the program's
+  bool registered = false;  // allocated by the program, not by the driver
 };
 struct Known {
   std::mutex mutex;
@@ -46,7 +46,7 @@ CUresult Register(void* at, size_t bytes, unsigned flags) {
   return fresh ? CUDA_SUCCESS : kHostMemoryAlreadyRegistered;
 }
 
-// Takes it from the known; false: it is none of these.
+// Removes the entry. False: there is none of this kind.
 bool Forget(void* at, bool registered, HostMemory& memory) {
   Known& known = TheKnown();
   const std::lock_guard lock(known.mutex);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of another process, which the card has once. Who made it may free it meanwhile, or end: it
-// stays until whoever opened it has closed it.
+// CUDA's IPC: memory of another process, which the card has only once. It stays until the last
+// process that opened it has closed it, even if its maker frees it or ends.
 #include <unistd.h>
 
 #include <cstring>
@@ -15,26 +15,26 @@ namespace {
 
 constexpr uint32_t kMagic = 0x6d656d31;
 
-// What a handle has in it.
+// The content of a handle.
 struct Exported {
   uint32_t magic;
   int32_t pid;
   uint64_t address;
   uint64_t bytes;
-  ObjectName object;  // none: a small block, which is not held by who opens it
-  uint32_t slot;      // of the process
+  ObjectName object;  // none: a small block; opening it does not hold it
+  uint32_t slot;      // the exporting process's
   uint32_t padding[5];
 };
 static_assert(sizeof(Exported) == sizeof(CUipcMemHandle));
 
-// What this process opened: the same once more has the same address.
+// Memory that this process opened. Opening it again returns the same address.
 struct Opened {
   Exported what;
   CUcontext context;
   unsigned times;
 };
 struct Imports {
-  std::mutex mutex;                // guards what follows
+  std::mutex mutex;                // guards the members below
   std::map<uint64_t, Opened> all;  // by address
 };
 Imports& TheImports() {
@@ -42,7 +42,7 @@ Imports& TheImports() {
   return *imports;
 }
 
-// It is not there any more: its address is free.
+// Releases the memory and its address.
 void Drop(const std::pair<const uint64_t, Opened>& import) {
   const auto& [address, opened] = import;
   if (!opened.what.object.is_none()) TheDriver()->state->objects().LetGo(opened.what.object);
@@ -69,7 +69,7 @@ CUresult Open(CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
   }
   Objects& objects = TheDriver()->state->objects();
   if (!exported.object.is_none()) {
-    // Who made it must have it still.
+    // The exporting process must still hold it.
     if (!objects.IsHeldBy(exported.object, exported.slot)) return CUDA_ERROR_INVALID_VALUE;
     if (!objects.Hold(exported.object)) return CUDA_ERROR_INVALID_VALUE;
   }

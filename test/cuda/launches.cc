@@ -10,16 +10,17 @@
 namespace tessera::fake_cuda {
 namespace {
 
-constexpr uint64_t kShort = 1000;  // ns of a kernel that does not say
+constexpr uint64_t kShort = 1000;  // ns of a kernel without an argument for it
 
-// What cuFuncSetBlockShape and cuParamSet keep for the launches of CUDA 2.
+// The settings of cuFuncSetBlockShape and cuParamSetv, for the launches of CUDA 2.
 struct Legacy {
   uint64_t ns = kShort;
   unsigned block[3] = {1, 1, 1};
 };
 thread_local Legacy t_legacy;
 
-// {1: the buffer, its address, 2: its size, address of that, 0: the end}
+// Reads `extra` as CUDA defines it: pairs of a key and a value. Keys: 1, the arguments' buffer; 2,
+// the address of its size; 0, the end.
 void ReadExtra(uint64_t& ns, void** extra) {
   constexpr uintptr_t kEnd = 0;
   constexpr uintptr_t kBuffer = 1;
@@ -58,8 +59,8 @@ CUresult LaunchLegacy(CUfunction function, int width, int height, CUstream strea
 
 namespace {
 
-// To another card than the stream's: how far the stream is then. Marks of cards that give turns
-// count other things: there the host waits.
+// Submits a kernel to another card than the stream's. Returns the stream's new tail. Marks of a
+// card with time slices cannot be compared with another card's. There the host waits.
 Mark SubmitElsewhere(unsigned card, const CUstream_st& stream, uint64_t ns) {
   if (!TakesTurns(card) && !TakesTurns(stream.context->card)) return Submit(card, stream.tail, ns);
   AwaitMark(stream.context->card, stream.tail);
@@ -143,7 +144,7 @@ FAKE_STREAM_FUNCTION(cuLaunchCooperativeKernel, _ptsz,
 FAKE_EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS* launches,
                                                           unsigned count, unsigned /*flags*/) {
   if (launches == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
-  // All of them run, or none; and not in a default stream.
+  // All arguments are checked first: all kernels run, or none. Default streams are not allowed.
   for (unsigned i = 0; i < count; ++i) {
     const bool is_own = launches[i].hStream != nullptr && launches[i].hStream != kLegacyStream &&
                         launches[i].hStream != kPerThreadStream;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules with their kernels, and how long a launch of one takes. Any thread.
+// Modules' kernels, and their launches. A module owns its functions. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 struct CUfunc_st {
   CUmodule module = nullptr;
   std::string name;
-  bool spins = false;  // for as many ns as its first argument, an u64, says
+  bool spins = false;  // runs for as many ns as its first argument, a u64, says
 };
 
 namespace tessera::fake_cuda {
 
-// One launch, with what its kernel is given.
+// One launch with its arguments.
 struct Launch {
   CUfunction function = nullptr;
   unsigned grid[3] = {};
   unsigned block[3] = {};
   unsigned shared = 0;
   uint64_t ns = 0;
-  CUcontext context = nullptr;  // that it runs in; null: the stream's
+  CUcontext context = nullptr;  // in which it runs; null: the stream's
 };
 
-// That it was loaded in.
+// The context in which the function's module was loaded.
 CUcontext ContextOf(CUfunction function);
-// Its code is loaded, if it was not before. False: the card has no room for it.
+// Loads the function's code if it is not loaded yet. False: the card has no room for it.
 bool HasCode(CUfunction function);
-// From the arguments of any of the functions that launch; false: they are not right.
+// Reads the arguments of any launching function. False: they are invalid.
 bool ReadArguments(Launch& launch, void** parameters, void** extra);
-// Into a stream, or into the graph that is made of it.
+// Launches in the stream. If the stream is captured, adds the launch to the graph.
 CUresult Put(const Launch& launch, CUstream stream);
 
 }  // namespace tessera::fake_cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is there when the call returns, and what programs ask about it.
+// Allocations outside a stream's order, and queries about addresses.
 #include "cuda/memory.h"
 
 #include <algorithm>
@@ -103,7 +103,7 @@ FAKE_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   return CUDA_SUCCESS;
 }
 
-// In numbers of 32 bits, as far as they go.
+// CUDA 2's function with 32-bit numbers: larger values are cut to the largest.
 FAKE_EXPORT CUresult cuMemGetInfo(unsigned* free, unsigned* total) {
   if (free == nullptr || total == nullptr) {
     return Current() == nullptr ? Missing() : CUDA_ERROR_INVALID_VALUE;
@@ -178,7 +178,7 @@ FAKE_EXPORT CUresult cuPointerGetAttribute(void* out, CUpointer_attribute attrib
   return found ? Attribute(out, attribute, *found) : CUDA_ERROR_INVALID_VALUE;
 }
 
-// One that the address does not have is not written, as with the driver; that is no error.
+// As with the driver, an attribute that the address lacks is not written; that is no error.
 FAKE_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
                                             void** out, CUdeviceptr address) {
   if (Current() == nullptr) return Missing();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device address is of, whichever way it came to be. Any thread.
+// Looks up device addresses, however their memory was made. Any thread.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ struct Found {
   CUmemoryPool pool = nullptr;
 };
 
-// Each looks among its own: blocks (memory.cc), pools (pools.cc), mapped memory (vmm.cc).
+// Each looks in one place: blocks (memory.cc), pools (pools.cc), mapped memory (vmm.cc).
 std::optional<Found> FindInHeaps(uint64_t address);
 std::optional<Found> FindInPools(uint64_t address);
 std::optional<Found> FindMapped(uint64_t address);
 
-// What a file descriptor of memory has in it: CUDA's, or another interface's.
+// The content of a shared file descriptor, of CUDA's memory or another interface's.
 struct FileContent {
   uint64_t magic = 0;
   ObjectName object{};
@@ -32,13 +32,13 @@ struct FileContent {
   static constexpr uint64_t kExternal = 0x65787465726e;
 };
 
-// A handle that may be mapped and released, and has no memory (multicast.cc).
+// Makes a handle that can be mapped and released, but has no memory (multicast.cc).
 uint64_t AddWithoutMemory(uint64_t bytes);
 
 // Unmaps a buffer of another interface's memory. False: none begins there.
 bool FreeMappedBuffer(uint64_t address);
 
-// Frees what a pool gave, now: cuMemFree may be given it. False: no pool gave it.
+// Frees a pool's allocation at once, for cuMemFree. False: it is no pool's.
 bool FreePooled(uint64_t address);
 
 }  // namespace tessera::fake_cuda

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules from PTX text, or a fat binary of it: each ".entry" is a kernel, each ".global" of so
-// many bytes takes memory of the device, and its code takes as much as the options say: where it is
-// loaded lazily, with the first of its functions and variables that is asked for by name, or that
-// is used. The kernel `spin` takes as many ns as its only argument says, an u64; any other 1000.
+// Modules from PTX text, or from a fat binary of it. Each ".entry" is a kernel. Each ".global"
+// array takes memory of the device, and a module's code takes the option module-mib. With lazy
+// loading, the code is loaded when a function or variable is first looked up by name or used.
+//
+// A kernel named `spin` or `..._spin` runs for as many ns as its only argument, a u64, says. Any
+// other kernel runs for 1000 ns.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -24,7 +26,7 @@ struct CUmod_st {
   CUcontext context = nullptr;
   std::deque<CUfunc_st> functions;
   std::map<std::string, Global> globals;
-  uint64_t code = 0;  // where it lies; 0: it was not loaded yet, or takes nothing
+  uint64_t code = 0;  // the code's address; 0: not loaded, or module-mib is 0
 };
 
 namespace tessera::fake_cuda {
@@ -41,7 +43,7 @@ std::string NameAt(std::string_view text, size_t at) {
   return std::string(text.substr(at, end - at));
 }
 
-// ".global .align 4 .b8 table[65536];"
+// Parses a line like ".global .align 4 .b8 table[65536];".
 void AddGlobal(CUmod_st& module, std::string_view line) {
   line = line.substr(0, line.find_first_of(";="));
   const size_t bracket = line.find('[');
@@ -79,7 +81,7 @@ void Drop(CUmod_st& module) {
   if (module.code != 0) FreeBlock(module.code);
 }
 
-// False: the card has no room for it.
+// Loads the code once, whichever thread comes first. False: the card has no room for it.
 bool LoadCode(CUmod_st& module) {
   static std::mutex mutex;
   const uint64_t bytes = TheDriver()->node.options.module_bytes;
@@ -90,7 +92,7 @@ bool LoadCode(CUmod_st& module) {
   return module.code != 0;
 }
 
-// False: the card has no room for all of it; what there is of it is to be dropped.
+// False: the card has no room for all of it. Then the caller must call Drop.
 bool Fill(CUmod_st& module) {
   for (auto& [name, global] : module.globals) {
     global.address = module.context->heap.Allocate(global.bytes);
@@ -99,7 +101,7 @@ bool Fill(CUmod_st& module) {
   return TheDriver()->node.options.lazy != 0 || LoadCode(module);
 }
 
-// A fat binary's first entry is taken, if it is PTX: its text stands behind both headers.
+// The PTX of an image. Of a fat binary, only the first entry counts, after two headers.
 const char* TextIn(const char* image) {
   constexpr uint16_t kPtx = 1;
   struct {
@@ -174,7 +176,7 @@ CUresult AllOf(CUfunction* out, unsigned count, CUmodule module) {
 CUresult Unload(CUmodule module) {
   if (Current() == nullptr) return Missing();
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (module->context->active) Drop(*module);  // else it went with its context
+  if (module->context->active) Drop(*module);  // else its memory went with the context
   delete module;
   return CUDA_SUCCESS;
 }
@@ -234,7 +236,7 @@ FAKE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* out, size_t* bytes, CUmod
   return GlobalOf(out, bytes, module, name);
 }
 
-// As a program of 64 bits has it, for which no address fits: only how large it is.
+// CUDA 2's function with 32-bit numbers: a 64-bit address is cut, so only the size is of use.
 FAKE_EXPORT CUresult cuModuleGetGlobal(CUdeviceptr_v1* out, unsigned* bytes, CUmodule module,
                                        const char* name) {
   if (Current() == nullptr) return Missing();
@@ -247,7 +249,8 @@ FAKE_EXPORT CUresult cuModuleGetGlobal(CUdeviceptr_v1* out, unsigned* bytes, CUm
   return CUDA_SUCCESS;
 }
 
-// A library is a module of the context that is current when it is loaded; a kernel is its function.
+// In this fake a library is a module of the context that is current when it is loaded. A kernel is
+// the module's function.
 FAKE_EXPORT CUresult cuLibraryLoadData(CUlibrary* out, const void* image, CUjit_option* /*options*/,
                                        void** /*values*/, unsigned /*count*/,
                                        CUlibraryOption* /*library_options*/,
@@ -263,7 +266,7 @@ FAKE_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary* out, const char* path,
 FAKE_EXPORT CUresult cuLibraryUnload(CUlibrary library) {
   return Unload(reinterpret_cast<CUmodule>(library));
 }
-// A module is one that is loaded.
+// A module that a program gets from a library has its code loaded.
 FAKE_EXPORT CUresult cuLibraryGetModule(CUmodule* out, CUlibrary library) {
   if (Current() == nullptr) return Missing();
   if (out == nullptr || library == nullptr) return CUDA_ERROR_INVALID_VALUE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where pages of managed memory are to be: what a program says of it is checked, and none is moved.
+// Advice and prefetch for managed memory. The arguments are checked; no page is moved.
 #include "cuda/contexts.h"
 #include "cuda/memory.h"
 #include "cuda/streams.h"
@@ -28,7 +28,7 @@ CUresult Check(CUdeviceptr address, CUdevice device) {
   return Check(address, {type, device});
 }
 
-// Those from firsts[i] on go to locations[i].
+// The addresses from number firsts[i] on go to locations[i].
 CUresult CheckAll(const CUdeviceptr* addresses, size_t count, const CUmemLocation* locations,
                   const size_t* firsts, size_t location_count) {
   if (addresses == nullptr || locations == nullptr || firsts == nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multicast objects: handles without memory, to which each device of a team binds some of its own.
-// What is bound stays on its card until it is unbound.
+// Multicast objects: handles without memory. Each device of a team binds memory of its own to one.
+// Bound memory stays on its card until it is unbound.
 #include <map>
 #include <mutex>
 #include <set>
@@ -21,7 +21,7 @@ struct Multicast {
   std::map<uint64_t, Handle> bound;  // by offset
 };
 struct Multicasts {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<Handle, Multicast> all;
 };
 Multicasts& TheMulticasts() {

@@ -19,7 +19,7 @@ namespace {
 constexpr int kDefaultVersion = 12080;
 
 const char* Environment(const char* name) {
-  return getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it meanwhile
+  return getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread changes it
 }
 
 std::string DescriptionPath() {
@@ -35,7 +35,7 @@ std::string DirectoryOf(const std::string& path) {
   return end == std::string::npos ? "." : path.substr(0, end);
 }
 
-// The hex digits of "GPU-b3639a62-370e-...".
+// The 16 bytes of "GPU-b3639a62-370e-...".
 Uuid Bytes(const std::string& uuid) {
   Uuid bytes{};
   std::string digits;
@@ -83,7 +83,7 @@ Device MigOf(const nvml::HardwareGpu& gpu, const nvml::MigInstance& mig) {
   return device;
 }
 
-// By number, or by enough of the UUID to tell it from the others.
+// Finds a device by number, or by an unambiguous beginning of its UUID.
 const Device* Named(const std::vector<Device>& gpus, const std::vector<Device>& migs,
                     std::string_view name) {
   size_t index = 0;
@@ -121,7 +121,7 @@ uint64_t* OptionOf(Options& options, std::string_view name, uint64_t& unit) {
                            "\"");
 }
 
-// What stands before the separator, which is taken away with it.
+// Removes the text up to the separator, and the separator. Returns that text.
 std::string_view Next(std::string_view& text, char separator) {
   const size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process sees of the fake node: the GPUs of the description that the fake NVML reads
-// (nvml/hardware.h), in CUDA's order and as CUDA_VISIBLE_DEVICES has it, and the options:
+// The fake node as this process sees it: the GPUs that the fake NVML reads (nvml/hardware.h), as
+// CUDA_VISIBLE_DEVICES selects and orders them, and options. Variables:
 //
-//   TESSERA_FAKE_NVML          the description; else fake-nvml.yaml beside the library
-//   TESSERA_FAKE_CUDA          the directory of what processes share; else the description's
+//   TESSERA_FAKE_NVML          the description; without: fake-nvml.yaml in the library's directory
+//   TESSERA_FAKE_CUDA          the directory of the shared state; without: the description's
 //   TESSERA_FAKE_CUDA_OPTIONS  "context-mib=256,late-ms=20", any of:
-//     context-mib  what a context takes of its card
-//     context-ms   what making one takes of time
-//     late-ms      for how long a killed process still has its memory
-//     jitter       kernels take up to so many percent longer than they say
-//     module-mib   what the code of a module takes
-//     lazy         1: not before its first function is asked for or used; 0: when it is loaded
-//     sms          how many multiprocessors a GPU has; 0: as many as its model
+//     context-mib  memory that a context takes of its card
+//     context-ms   time that making a context takes
+//     late-ms      time for which a killed process's memory stays
+//     jitter       percent by which a kernel may take longer than it says
+//     module-mib   memory that a module's code takes
+//     lazy         1: code loads when first used; 0: with its module
+//     sms          multiprocessors of a GPU; 0: as many as its model has
 //     cuda         another version than the description's, as 13000
-//     no-uuid      so many times no device is named
-//     moves-pages  1: managed memory may be used by both sides at once; 0: it may not
-//     slice-us     what one process has of a card before another's turn; 0: first come, first
-//     served
+//     no-uuid      the first calls of cuDeviceGetUuid that fail
+//     moves-pages  1: host and device may use managed memory at once; 0: they may not
+//     slice-us     a process's time slice; 0: kernels run first come, first served
 //
-// A client of MPS it is where CUDA_MPS_PIPE_DIRECTORY has a daemon's "control": its kernels run
-// beside those of other processes, on as many multiprocessors as CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
-// says, and so much longer.
+// The process is a client of MPS if CUDA_MPS_PIPE_DIRECTORY has a daemon's "control". Then its
+// kernels run beside those of other processes. CUDA_MPS_ACTIVE_THREAD_PERCENTAGE is its part of the
+// multiprocessors: at 50, its kernels take twice as long.
 //
-// Read once, by cuInit. Plain data.
+// cuInit reads all of this, once. Plain data.
 #pragma once
 
 #include <array>
@@ -35,17 +34,17 @@ namespace tessera::fake_cuda {
 using Uuid = std::array<char, 16>;
 
 struct Device {
-  std::string uuid;  // its own: of the MIG device, where it is one
-  Uuid gpu_bytes{};  // of the GPU
-  Uuid bytes{};      // its own
+  std::string uuid;  // the GPU's, or the MIG device's
+  Uuid gpu_bytes{};  // the GPU's UUID
+  Uuid bytes{};      // the device's own UUID
   std::string name;
-  uint64_t memory = 0;
+  uint64_t memory = 0;  // bytes
   int multiprocessors = 0;
   int major = 0;
   int minor = 0;
   std::array<int, 3> pci{};  // domain, bus, device
   bool integrated = false;
-  unsigned card = 0;  // of the state
+  unsigned card = 0;  // its number in the shared state (state.h)
 };
 
 struct Options {
@@ -64,20 +63,21 @@ struct Options {
 
 struct Node {
   std::vector<Device> devices;
-  int version = 0;  // of CUDA, 12080
+  int version = 0;  // CUDA's, as 12080
   Options options;
-  std::string directory;
-  unsigned mps_percent = 0;  // of the multiprocessors; 0: it is no client of MPS
+  std::string directory;     // of the shared state
+  unsigned mps_percent = 0;  // of the multiprocessors; 0: no client of MPS
 };
 
-// Throws std::runtime_error: what is broken and where.
+// Throws std::runtime_error for a broken description or option.
 Node ReadNode();
 
-// Of all that there are, those that CUDA_VISIBLE_DEVICES names, up to the first that is none.
+// The devices that CUDA_VISIBLE_DEVICES names, up to the first invalid name. A device named twice:
+// none at all. `names` null: all GPUs, or the first MIG device if there is no other.
 std::vector<Device> Visible(const std::vector<Device>& gpus, const std::vector<Device>& migs,
                             const char* names);
 Options ParseOptions(const std::string& text);
-// Of 1 to 100; 0: no client. `percentage` is null, or what the variable says.
+// 1 to 100; 0: no client of MPS. `percentage`: the variable's value, or null.
 unsigned MpsPercent(const std::string& pipe_directory, const char* percentage);
 
 }  // namespace tessera::fake_cuda

@@ -30,9 +30,9 @@ TEST(VisibleDevices, AreChosenAsCudaChoosesThem) {
       {"0,3,1", "GPU-aa11 "},
       {"-1,0", ""},
       {"GPU-aa2,GPU-b", "GPU-aa22 GPU-bb "},
-      {"GPU-a", ""},  // it could be either
+      {"GPU-a", ""},  // ambiguous
       {"GPU-", ""},
-      {"0,GPU-aa11", ""},  // the same twice is none
+      {"0,GPU-aa11", ""},  // a device named twice
       {"MIG-22,MIG-11", "MIG-22 "},
   };
   for (const auto& [names, seen] : rows) {

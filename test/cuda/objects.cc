@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kBeingMade = UINT32_MAX;
 
-// Of the open file: whoever has a copy of the descriptor has a part in it.
+// Locks the open file, not the process: all duplicates of a descriptor share the lock.
 bool Lock(int file, int command, short type, struct flock* found = nullptr) {
   struct flock lock{};
   lock.l_type = type;
@@ -56,6 +56,7 @@ ObjectName Objects::Make(unsigned card, uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   for (unsigned place = 0; place < kMostObjects; ++place) {
     Object& object = all_[place];
+    // Processes race for the place. Others see the object only once `card` is set, at the end.
     uint32_t none = 0;
     if (!object.card.compare_exchange_strong(none, kBeingMade)) continue;
     object.bytes = bytes;
@@ -97,13 +98,13 @@ int Objects::Open(const ObjectName& name, const void* content, size_t size) cons
   return -1;
 }
 
-// What nobody has is gone: whoever adds up sees to it.
+// Frees unused objects here, because no process sees the last descriptor close.
 uint64_t Objects::Sum(unsigned card) {
   uint64_t sum = 0;
   for (unsigned place = 0; place < kMostObjects; ++place) {
     Object& object = all_[place];
     uint32_t seen = object.card;
-    if (object.serial == 0) break;  // nor was any behind it ever made
+    if (object.serial == 0) break;  // places are used in order: no later one was ever used
     if (seen != card + 1) continue;
     if (IsHeld(object)) {
       sum += object.bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a card that was exported: it stays there until no process has it any more, and no
-// descriptor of it is open anywhere. A descriptor holds a lock that the kernel takes away with the
-// last one of its kind, be it on its way in a socket. Any thread.
+// Exported memory of cards. It stays on its card until no process holds it and no descriptor of it
+// is open. A descriptor has a lock of its open file. The kernel drops the lock with the last
+// duplicate, even one that is in flight in a socket. Any thread.
 #pragma once
 
 #include <atomic>
@@ -14,45 +14,48 @@ namespace tessera::fake_cuda {
 inline constexpr unsigned kMostObjects = 1024;
 inline constexpr unsigned kMostHolders = 1024;  // processes
 
-// In what all processes of a node know. A bit of holders is its process's alone to set.
+// In the state that all processes of a node share (state.h). Only a process itself sets its bit in
+// `holders`.
 struct Object {
-  std::atomic<uint32_t> card;  // and 1; 0: free
+  std::atomic<uint32_t> card;  // plus 1; 0: free
   std::atomic<uint64_t> bytes;
-  std::atomic<uint64_t> serial;  // of those that were in this place
-  std::atomic<uint32_t> maker;   // its slot
-  std::atomic<uint64_t> holders[kMostHolders / 64];
+  std::atomic<uint64_t> serial;                      // counts the objects made in this place
+  std::atomic<uint32_t> maker;                       // the slot of the process that made it
+  std::atomic<uint64_t> holders[kMostHolders / 64];  // one bit for each slot
 };
 
-// What names one: in a descriptor, and in a handle of CUDA's IPC.
+// Names an object in a descriptor, and in a handle of CUDA's IPC.
 struct ObjectName {
-  uint32_t place = kMostObjects;  // that: none
+  uint32_t place = kMostObjects;  // kMostObjects: none
   uint64_t serial = 0;
   bool is_none() const { return place >= kMostObjects; }
 };
 
+// All objects, for one process. State owns it.
 class Objects {
  public:
   Objects(std::string directory, Object* objects)
       : directory_(std::move(directory)), all_(objects) {}
 
-  // Of the process in this slot.
+  // Sets this process's slot.
   void Own(unsigned slot) { slot_ = slot; }
-  // One that this process has once; none: there are too many.
+  // Makes an object that this process holds once. None: there are too many objects.
   ObjectName Make(unsigned card, uint64_t bytes);
-  // Once more. False: it is gone.
+  // Holds it once more. False: the object is gone.
   bool Hold(const ObjectName& name);
   void LetGo(const ObjectName& name);
   uint64_t BytesOf(const ObjectName& name) const { return all_[name.place].bytes; }
   unsigned CardOf(const ObjectName& name) const { return all_[name.place].card - 1; }
-  // Whether the process of a slot has it.
+  // True if the process of the slot holds it.
   bool IsHeldBy(const ObjectName& name, unsigned slot) const;
-  // A descriptor of it, in which what is given is written first; -1: it cannot be made.
+  // Makes a descriptor of it, and writes `content` into its file. -1 on failure.
   int Open(const ObjectName& name, const void* content, size_t size) const;
 
-  // Bytes of a card that somebody has; of those that the process of a slot made and has still.
+  // Bytes of the card in objects. Frees objects that no process holds and no descriptor refers to.
   uint64_t Sum(unsigned card);
+  // Bytes of the card in objects that the process of the slot has made and still holds.
   uint64_t SumOf(unsigned card, unsigned slot) const;
-  // A process has ended.
+  // Releases the objects of a process that has ended.
   void Drop(unsigned slot);
 
  private:
@@ -64,8 +67,8 @@ class Objects {
   const std::string directory_;
   Object* const all_;
   unsigned slot_ = 0;
-  std::mutex mutex_;                   // guards what follows
-  uint32_t times_[kMostObjects] = {};  // that this process has each
+  std::mutex mutex_;                   // guards times_
+  uint32_t times_[kMostObjects] = {};  // how often this process holds each
 };
 
 }  // namespace tessera::fake_cuda

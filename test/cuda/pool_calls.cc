@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions on pools, and those that allocate and free in a stream's order.
+// The calls on memory pools, and allocation and free in a stream's order.
 #include <cstring>
 
 #include "cuda/graphs.h"
@@ -46,8 +46,8 @@ CUmemoryPool HostPool() {
   return pool;
 }
 
-// From CUDA 13 on. Where it is asked to be is told, and it is on the device that uses it: the
-// first.
+// From CUDA 13 on. The pool reports the location that the program asked for. Its memory is on that
+// device, or else on the first one.
 CUresult NewManaged(CUmemoryPool* out, const CUmemPoolProps& wanted) {
   if (TheDriver()->node.version < 13000) return CUDA_ERROR_INVALID_VALUE;
   const bool is_on_device = wanted.location.type == CU_MEM_LOCATION_TYPE_DEVICE;
@@ -164,7 +164,7 @@ FAKE_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribut
   return CUDA_SUCCESS;
 }
 
-// The most that was reserved or used can be set to what is now, by setting it to 0.
+// As with the driver, a high-water mark can only be set to 0: it restarts at the present value.
 FAKE_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
                                            void* value) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
@@ -210,7 +210,7 @@ FAKE_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
   return CUDA_SUCCESS;
 }
 
-// The same by place and kind: CUDA 13.
+// CUDA 13's functions for the same, by location and kind of memory.
 FAKE_EXPORT CUresult cuMemGetDefaultMemPool(CUmemoryPool* out, CUmemLocation* location,
                                             CUmemAllocationType type) {
   if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;

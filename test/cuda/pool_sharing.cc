@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of another process, by a file descriptor, and what that allocated from them: the card has
-// it once, with the segment that it is in, until no process has it.
+// Pools of another process, imported by file descriptor, and allocations from them by exported
+// pointers. An allocation's whole segment counts once, until no process holds it.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,14 +16,14 @@ namespace {
 constexpr uint64_t kPoolMagic = 0x706f6f6c;
 constexpr uint64_t kPieceMagic = 0x7069656365;
 
-// What is in the file, and in the data of a pointer.
+// The content of a pool's file, and of an exported pointer.
 struct Passed {
   uint64_t magic;
-  uint64_t number;  // of the device; of bytes
+  uint64_t number;  // a pool's device; a pointer's bytes
   ObjectName object;
 };
 
-// What this process imported, by address.
+// The allocations that this process imported, by address.
 struct Pieces {
   std::mutex mutex;
   std::map<uint64_t, ObjectName> all;

@@ -20,7 +20,7 @@ bool IsUsable(const Pool& pool, const Piece& piece, CUstream stream) {
   return (piece.freed_in == stream && stream != nullptr) || IsReached(pool.card, piece.freed_at);
 }
 
-// With the pool's mutex held, as all of these.
+// The functions from here to GivePiece need the pool's mutex.
 bool AddSegment(Pool& pool, uint64_t bytes) {
   State& state = *TheDriver()->state;
   if (pool.most > 0 && pool.reserved + bytes > pool.most) return false;
@@ -64,7 +64,8 @@ void DropSegment(Pool& pool, uint64_t begin) {
   }
 }
 
-// Segments without a piece in use go until no more than so many bytes are left.
+// Frees unused segments, until at most `keep` bytes are left. The work before a piece's free must
+// be done too.
 void Trim(Pool& pool, uint64_t keep) {
   std::vector<uint64_t> unused;
   for (const auto& [begin, segment] : pool.segments) {
@@ -98,7 +99,8 @@ uint64_t TakePiece(Pool& pool, uint64_t bytes, CUstream stream) {
   return 0;
 }
 
-// One piece of two that lie side by side and are free.
+// Joins two neighbouring free pieces of one segment. Returns the piece that has the right one's
+// end.
 using PieceIterator = std::map<uint64_t, Piece>::iterator;
 PieceIterator Join(Pool& pool, PieceIterator left, PieceIterator right) {
   if (left->second.used || right->second.used) return right;
@@ -136,17 +138,17 @@ Pool* PoolAt(uint64_t address) {
 }
 
 struct Pools {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::deque<Pool> all;
-  std::vector<Pool*> defaults;  // by device, as the next
-  std::vector<Pool*> current;
+  std::vector<Pool*> defaults;  // by device
+  std::vector<Pool*> current;   // by device
 };
 Pools& ThePools() {
   static auto* const pools = new Pools();
   return *pools;
 }
 
-// With the mutex of all pools held.
+// With the pools' mutex held. It is taken before a pool's own.
 Pool* DefaultOf(Pools& pools, int device) {
   const size_t count = TheDriver()->node.devices.size();
   pools.defaults.resize(count);
@@ -280,7 +282,7 @@ void DestroyPool(CUmemoryPool pool) {
   if (PoolOf(pool->device) == pool) SetPoolOf(pool->device, DefaultPoolOf(pool->device));
   const std::lock_guard lock(pool->mutex);
   pool->alive = false;
-  Trim(*pool, 0);  // what is in it stays until it is freed, and until the streams have reached that
+  Trim(*pool, 0);  // allocations stay until they are freed and their streams have reached that
 }
 
 void TrimPool(CUmemoryPool pool, uint64_t keep) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of pools, which is allocated and freed in the order of streams. A pool takes segments of
-// its card, and keeps those that nothing is in until something is waited for, and then as many as
-// its release threshold says. Any thread.
+// Memory pools: memory that is allocated and freed in a stream's order. A pool takes segments of
+// its card. It keeps unused segments until the program waits for work. Then it keeps only as many
+// bytes as its release threshold says, as CUDA documents. Any thread.
 #pragma once
 
 #include <map>
@@ -14,19 +14,19 @@
 
 namespace tessera::fake_cuda {
 
-// A piece of a segment; pieces lie side by side.
+// A piece of a segment. A segment's pieces cover it without gaps.
 struct Piece {
-  uint64_t segment = 0;  // where that begins
+  uint64_t segment = 0;  // the segment's address
   uint64_t bytes = 0;
   bool used = false;
-  CUstream freed_in = nullptr;  // for that stream's work it is free at once,
-  Mark freed_at = 0;            // for others' from here on
+  CUstream freed_in = nullptr;  // later work of this stream may use it at once
+  Mark freed_at = 0;            // other streams' work, only after this mark
 };
 
 struct Segment {
   uint64_t bytes = 0;
   uint64_t used = 0;
-  ObjectName object{};  // none: nothing in it was exported
+  ObjectName object{};  // none: not exported
 };
 
 }  // namespace tessera::fake_cuda
@@ -35,14 +35,14 @@ struct CUmemPoolHandle_st {
   int device = 0;
   unsigned card = 0;
   bool is_default = false;
-  bool imported = false;  // nothing is allocated from it here
+  bool imported = false;  // another process's: this one cannot allocate from it
   bool on_host = false;
   CUmemAllocationType kind = CU_MEM_ALLOCATION_TYPE_PINNED;
-  CUmemLocationType location = CU_MEM_LOCATION_TYPE_DEVICE;  // as it was asked for
-  uint64_t most = 0;                                         // bytes; 0: as many as there are
-  std::mutex mutex;                                          // guards what follows
+  CUmemLocationType location = CU_MEM_LOCATION_TYPE_DEVICE;  // as the program asked
+  uint64_t most = 0;                                         // bytes at most; 0: no limit
+  std::mutex mutex;                                          // guards the members below
   bool alive = true;
-  uint64_t threshold = 0;
+  uint64_t threshold = 0;  // bytes to keep
   uint64_t reserved = 0, most_reserved = 0;
   uint64_t used = 0, most_used = 0;
   int reuse[3] = {1, 1, 1};
@@ -53,14 +53,16 @@ struct CUmemPoolHandle_st {
 
 namespace tessera::fake_cuda {
 
-// 0: there is not so much.
+// 0: the card, or the pool, has too little memory.
 uint64_t AllocatePooled(CUmemPoolHandle_st& pool, uint64_t bytes, CUstream stream);
+// Frees in the stream's order; `stream` null: at once. False: no pool's allocation begins there.
 bool FreePooledIn(uint64_t address, CUstream stream);
-// What the segment is that an address is in, which is exported; none: it is in no pool.
+// Exports the segment around the address, or returns its object again. None: it is in no pool of a
+// card.
 ObjectName ExportSegment(uint64_t address);
-// What another process' pool gave (pool_sharing.cc).
+// Frees memory of another process's pool (pool_sharing.cc). False: none begins there.
 bool FreeImported(uint64_t address);
-// The pool that a device's streams allocate from.
+// The pool from which a device's streams allocate.
 CUmemoryPool PoolOf(int device);
 CUmemoryPool DefaultPoolOf(int device);
 void SetPoolOf(int device, CUmemoryPool pool);
@@ -69,7 +71,7 @@ CUmemoryPool NewPool(int device, bool on_host, uint64_t most);
 bool IsPool(CUmemoryPool pool);
 void DestroyPool(CUmemoryPool pool);
 void TrimPool(CUmemoryPool pool, uint64_t keep);
-// After something was waited for: what pools need not keep goes back.
+// For waits: trims the device's pools to their thresholds.
 void ReleaseUnused(int device);
 
 }  // namespace tessera::fake_cuda

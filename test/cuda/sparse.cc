@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse arrays: which tile of which array has memory, and of which handle. Operations are done at
-// once, whatever the stream has to do before.
+// Sparse arrays: which tiles have memory, and from which handle. Operations take effect at once,
+// not in the stream's order.
 #include "cuda/sparse.h"
 
 #include <map>
@@ -25,7 +25,7 @@ struct Tile {
   auto operator<=>(const Tile&) const = default;
 };
 struct Tiles {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<Tile, Handle> mapped;
 };
 Tiles& TheTiles() {
@@ -37,7 +37,7 @@ struct Extent {
   uint64_t x, y, z;
 };
 
-// Of 64 KiB, as the driver's are; 0: the format has none here.
+// The extent of a tile of 64 KiB, as with the driver. 0: this fake has none for the format.
 Extent TileOf(const CUDA_ARRAY3D_DESCRIPTOR& array) {
   const bool solid = array.Depth > 0 && (array.Flags & CUDA_ARRAY3D_LAYERED) == 0;
   const bool wide = array.Format == CU_AD_FORMAT_FLOAT && array.NumChannels == 4;
@@ -47,13 +47,13 @@ Extent TileOf(const CUDA_ARRAY3D_DESCRIPTOR& array) {
   return {};
 }
 
-// Whole tiles, or what is left of one at the array's end.
+// True if the part covers whole tiles, or ends with the array.
 bool Covers(uint64_t offset, uint64_t extent, uint64_t whole, uint64_t tile) {
   const uint64_t end = offset + extent;
   return extent > 0 && offset % tile == 0 && end <= whole && (end % tile == 0 || end == whole);
 }
 
-// The tiles that an operation is on; none: it is wrong.
+// The tiles of an operation. None: it is invalid.
 std::vector<Tile> TilesOf(const CUarrayMapInfo& operation) {
   const auto array = FindSparse(operation);
   std::vector<Tile> all;
@@ -86,8 +86,7 @@ std::vector<Tile> TilesOf(const CUarrayMapInfo& operation) {
   return all;
 }
 
-bool IsValid(const CUarrayMapInfo& operation) {
-  const std::vector<Tile> tiles = TilesOf(operation);
+bool IsValid(const CUarrayMapInfo& operation, const std::vector<Tile>& tiles) {
   if (tiles.empty()) return false;
   if (operation.memOperationType == kUnmap) return true;
   return operation.memOperationType == kMap && operation.deviceBitMask != 0 &&
@@ -95,9 +94,9 @@ bool IsValid(const CUarrayMapInfo& operation) {
          operation.offset + tiles.size() * kTileBytes <= TilePoolBytes(operation.memHandle);
 }
 
-// With the mutex held. What was mapped there is not any more.
-void Do(const CUarrayMapInfo& operation, Tiles& all) {
-  for (const Tile& tile : TilesOf(operation)) {
+// Replaces the former mapping of each tile. With the mutex held.
+void Do(const CUarrayMapInfo& operation, const std::vector<Tile>& tiles, Tiles& all) {
+  for (const Tile& tile : tiles) {
     if (operation.memOperationType == kMap) MapTile(operation.memHandle);
     const auto found = all.mapped.find(tile);
     if (found != all.mapped.end()) {
@@ -160,11 +159,14 @@ FAKE_STREAM_FUNCTION(cuMemMapArrayAsync, _ptsz,
   NEED_NO_CAPTURE();
   if (list == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   static_cast<void>(stream);
+  // Looked up before the mutex is locked: the end of an array locks its mutex first, then this one.
+  std::vector<std::vector<Tile>> tiles;
+  for (unsigned i = 0; i < count; ++i) {
+    tiles.push_back(TilesOf(list[i]));
+    if (!IsValid(list[i], tiles.back())) return CUDA_ERROR_INVALID_VALUE;
+  }
   Tiles& all = TheTiles();
   const std::lock_guard lock(all.mutex);
-  for (unsigned i = 0; i < count; ++i) {
-    if (!IsValid(list[i])) return CUDA_ERROR_INVALID_VALUE;
-  }
-  for (unsigned i = 0; i < count; ++i) Do(list[i], all);
+  for (unsigned i = 0; i < count; ++i) Do(list[i], tiles[i], all);
   return CUDA_SUCCESS;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays whose memory is mapped in tiles, and the memory that is. Any thread.
+// Sparse arrays: the program maps their memory tile by tile. Any thread.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@ namespace tessera::fake_cuda {
 
 inline constexpr uint64_t kTileBytes = uint64_t{64} << 10;
 
-// What an operation is on (arrays.cc); none: there is no such level, or its memory is its own.
+// The array, or the array's level, of an operation (arrays.cc). None: there is no such level, or it
+// is not sparse.
 std::optional<CUDA_ARRAY3D_DESCRIPTOR> FindSparse(const CUarrayMapInfo& operation);
-// The array is no more.
+// Unmaps all tiles of an array that ends.
 void DropTilesOf(const void* resource);
 
-// Of physical memory whose handle was not released (vmm.cc); 0: there is none, or it is none for
-// tiles.
+// The size of physical memory for tiles (vmm.cc). 0: the handle is invalid, or not for tiles.
 uint64_t TilePoolBytes(CUmemGenericAllocationHandle handle);
-// A tile more of it is mapped, or one less. False: its handle was released, or is none.
+// Counts a mapping of the memory, or removes one. False: the handle is invalid.
 bool MapTile(CUmemGenericAllocationHandle handle);
 void UnmapTile(CUmemGenericAllocationHandle handle);
 

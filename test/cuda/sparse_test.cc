@@ -28,7 +28,7 @@ class SparseTest : public CudaTest {
     EXPECT_EQ(CALL(cuMemCreate)(&handle, bytes, &wanted, 0), CUDA_SUCCESS);
     return handle;
   }
-  // Whole rows of tiles, of 512 KiB each. No handle: what is there is unmapped.
+  // An operation that maps whole rows of tiles, of 512 KiB each. Without a handle, it unmaps them.
   static CUarrayMapInfo Rows(CUarray array, unsigned first, unsigned count,
                              CUmemGenericAllocationHandle handle) {
     CUarrayMapInfo operation{};

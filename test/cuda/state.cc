@@ -17,9 +17,8 @@ namespace tessera::fake_cuda {
 namespace {
 
 constexpr uint64_t kMagic = 0x7465'7373'6572'6131;
-constexpr off_t kLocks =
-    sizeof(Shared);                      // behind what is mapped: byte 0 for cards, then the slots'
-constexpr uint64_t kSeldom = 1'000'000;  // ns between two looks for dead processes
+constexpr off_t kLocks = sizeof(Shared);  // bytes after the mapping: one for cards, then the slots'
+constexpr uint64_t kSeldom = 1'000'000;   // ns between two checks for dead processes
 
 struct Descriptor {
   explicit Descriptor(const std::string& path)
@@ -32,7 +31,7 @@ struct Descriptor {
   const int fd;
 };
 
-// Of the open file, and not of the process: two of them in one process are two owners.
+// Locks for the open file, not for the process: two State objects in one process are two owners.
 bool Lock(int fd, int command, off_t byte, struct flock* found = nullptr) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -102,11 +101,13 @@ bool State::Map() {
 bool State::Join() {
   Reap();
   for (unsigned slot = 0; slot < kMostProcesses; ++slot) {
-    // Locked, then mapped, then closed: the mapping keeps the lock, and a child has no part of it.
+    // The descriptor is closed, but a mapping of the file keeps its lock. MADV_DONTFORK keeps the
+    // mapping, and so the lock, out of forked children. Programs may close descriptors they do not
+    // know.
     const Descriptor file(path_);
     if (!Lock(file.fd, F_OFD_SETLK, 1 + slot)) continue;
     Process& process = shared_->processes[slot];
-    if (process.pid != 0) continue;  // its memory is not given back yet
+    if (process.pid != 0) continue;  // a dead process, whose memory was not given back yet
     void* kept = mmap(nullptr, 1, PROT_READ, MAP_SHARED, file.fd, 0);
     if (kept == MAP_FAILED || madvise(kept, 1, MADV_DONTFORK) != 0) return false;
     madvise(shared_, sizeof(Shared), MADV_DONTFORK);
@@ -131,7 +132,7 @@ bool State::IsAlive(unsigned slot) const {
          (found.l_type != F_UNLCK || slot == own_slot());
 }
 
-// What it took of the cards is remembered; what of it runs now runs no more.
+// Adds the process's time to the cards' totals. Its unfinished kernels end now.
 void State::End(Process& process) {
   const uint64_t now = Now();
   for (unsigned card = 0; card < kMostCards && shared_->cards[card].uuid[0] != 0; ++card) {
@@ -149,6 +150,7 @@ void State::Leave() {
 }
 
 unsigned State::CardOf(const std::string& uuid, uint64_t bytes) {
+  // Waits for the lock: two processes that race must not make the same card twice.
   const Descriptor file(path_);
   Lock(file.fd, F_OFD_SETLKW, 0);
   for (unsigned card = 0; card < kMostCards; ++card) {
@@ -177,7 +179,8 @@ uint64_t State::Sum(unsigned card) const {
   return sum;
 }
 
-// First counted, then compared: of two that ask at once for the last of it neither goes past.
+// Counts first, then compares: processes that race for the last memory never exceed the card. Both
+// may be refused.
 bool State::Take(unsigned card, uint64_t bytes) {
   std::atomic<uint64_t>& own = own_->resident[card];
   const uint64_t all = shared_->cards[card].bytes;
@@ -195,7 +198,8 @@ void State::Give(unsigned card, uint64_t bytes) {
   own_->resident[card] -= bytes;
 }
 
-// For a moment it is there twice: what is asked for then may be refused.
+// The memory counts twice for a moment, so a racing Take may be refused. In the other order, Take
+// could exceed the card.
 ObjectName State::Export(unsigned card, uint64_t bytes) {
   const ObjectName name = objects_->Make(card, bytes);
   if (!name.is_none()) Give(card, bytes);
@@ -247,7 +251,7 @@ void State::Reap() {
   const uint64_t now = Now();
   if (now - reaped_ < kSeldom) return;
   reaped_ = now;
-  // Opened each time: programs close descriptors that they do not know.
+  // Opened each time, because programs close descriptors that they do not know.
   const Descriptor file(path_);
   for (unsigned slot = 0; slot < high; ++slot) {
     Process& process = shared_->processes[slot];
@@ -257,6 +261,7 @@ void State::Reap() {
     uint64_t died = 0;
     if (process.died.compare_exchange_strong(died, now)) died = now;
     if (now - died < late_ || !Lock(file.fd, F_OFD_SETLK, 1 + slot)) continue;
+    // Processes race to reap. With the slot's lock, checks that another one has not done it.
     if (process.pid != 0 && process.died != 0) End(process);
   }
 }

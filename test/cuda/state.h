@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all processes of a fake node know together, in a file that each maps: the cards, and of
-// every process the memory it has on them and the time it took of them. It is the truth that a
-// limiter is measured against. Nothing of the driver is named here: tests read it as well.
+// The state that all processes of a fake node share, in a file that each maps. It has the cards,
+// and each process's memory and time on them. Tests measure the limiter against it. It uses no
+// other part of the driver, because tests read it too.
 //
-// A process has a slot from cuInit to its end, and holds a lock on the slot's byte that the kernel
-// takes away with the process, however it ends. Each number of memory has one writer, the slot's
-// process; so no kill leaves anything half done. Any thread.
+// A process has a slot from cuInit to its end. It holds a lock on the slot's byte, which the kernel
+// drops when the process ends, even by a kill. Only the slot's process writes its memory counts. So
+// a kill leaves no count half written. Times are ns of CLOCK_MONOTONIC. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -19,57 +19,57 @@
 
 namespace tessera::fake_cuda {
 
-inline constexpr unsigned kMostCards = 64;  // GPUs, and MIG devices, each a card of its own
+inline constexpr unsigned kMostCards = 64;  // a MIG device is a card of its own
 inline constexpr unsigned kMostProcesses = 1024;
-inline constexpr unsigned kQueue = 1024;  // kernels launched and not begun: as the driver's
+inline constexpr unsigned kQueue = 1024;  // kernels that wait to begin, as the driver allows
 inline constexpr unsigned kTurns = 1024;
 
 struct Card {
   char uuid[64];  // as the driver writes it; empty: none
   uint64_t bytes;
-  std::atomic<uint64_t> turn_length;  // 0: who comes first is served first
-  std::atomic<uint64_t> busy_until;   // then; of CLOCK_MONOTONIC, in ns, as all times here
-  std::atomic<uint64_t> busy_before;  // ns of it that processes had that are no more
-  // Where processes take turns (turns.h). What follows, and how much each was served, is written by
-  // whoever holds the lock: its slot and 1.
+  std::atomic<uint64_t> turn_length;  // ns; 0: first come, first served
+  std::atomic<uint64_t> busy_until;   // the end of the last kernel, if first come, first served
+  std::atomic<uint64_t> busy_before;  // ns that ended processes had
+  // With time slices (turns.h). The lock's holder (its slot plus 1; 0: free) writes the members
+  // below and each process's `served`.
   std::atomic<uint32_t> lock;
-  std::atomic<uint64_t> at;        // so far it is known who ran when
-  std::atomic<uint32_t> turn;      // the slot whose it is,
-  std::atomic<uint64_t> turn_end;  // until then
+  std::atomic<uint64_t> at;        // the time up to which the time slices are computed
+  std::atomic<uint32_t> turn;      // the slot that has the card
+  std::atomic<uint64_t> turn_end;  // the end of its time slice
 };
 
-// One kernel that a process launched: times where the first that comes is served first, and else
-// what the process had been given of the card at these points.
+// One kernel of a process. First come, first served: times. With time slices: the process's ns of
+// the card before and after it.
 struct Run {
   std::atomic<uint64_t> start;
   std::atomic<uint64_t> end;
   std::atomic<uint32_t> card;
 };
 
-// A time through which a process had a card to itself.
+// A time in which a process had a card to itself.
 struct Turn {
   std::atomic<uint64_t> start;
   std::atomic<uint64_t> end;
-  std::atomic<uint64_t> served;  // before it
+  std::atomic<uint64_t> served;  // ns that the process had before it
   std::atomic<uint32_t> card;
 };
 
 struct Process {
-  std::atomic<int32_t> pid;       // 0: nobody's
-  std::atomic<uint64_t> died;     // when somebody saw that it had; 0: nobody did
-  std::atomic<uint64_t> kernels;  // launched, on all cards; the last kQueue of them are in runs
+  std::atomic<int32_t> pid;       // 0: the slot is free
+  std::atomic<uint64_t> died;     // when its death was first seen; 0: not yet
+  std::atomic<uint64_t> kernels;  // launched on all cards
   std::atomic<uint32_t> contexts[kMostCards];
-  std::atomic<uint64_t> resident[kMostCards];  // bytes
+  std::atomic<uint64_t> resident[kMostCards];  // bytes, without exported memory
   std::atomic<uint64_t> busy[kMostCards];      // ns of all kernels launched
-  std::atomic<uint64_t> served[kMostCards];    // of these, where processes take turns
-  Run runs[kQueue];
-  std::atomic<uint64_t> turns;
-  Turn last_turns[kTurns];
+  std::atomic<uint64_t> served[kMostCards];    // ns of them that have run; only with time slices
+  Run runs[kQueue];                            // of the last kQueue kernels
+  std::atomic<uint64_t> turns;                 // all time slices so far
+  Turn last_turns[kTurns];                     // the last kTurns of them
 };
 
 struct Shared {
   std::atomic<uint64_t> magic;
-  std::atomic<uint32_t> high;  // slots that were ever used
+  std::atomic<uint32_t> high;  // the number of slots that were ever used
   Card cards[kMostCards];
   Process processes[kMostProcesses];
   Object objects[kMostObjects];
@@ -78,45 +78,48 @@ static_assert(kMostHolders == kMostProcesses);
 
 uint64_t Now();  // CLOCK_MONOTONIC, in ns
 
+// The shared state, mapped by one process. The driver, or a test, owns it.
 class State {
  public:
-  // Makes the file where there is none. Null, with errno: it cannot be had. `late`: for so many ns
-  // a killed process still has its memory.
+  // Maps the file; makes it if there is none. Null, with errno, on failure. `late`: ns for which a
+  // killed process's memory stays taken.
   static std::unique_ptr<State> Open(const std::string& directory, uint64_t late);
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // A slot for this process, which lasts as long as it does. False: all are taken.
+  // Takes a slot for this process, until its end. False: all are taken.
   bool Join();
-  void Leave();  // all it has is given back at once
-  // The number of the card of this name, which is made where there is none; kMostCards: no room.
+  void Leave();  // gives all of this process's memory back
+  // The card's number; makes the card if there is none. kMostCards: no room.
   unsigned CardOf(const std::string& uuid, uint64_t bytes);
-  // Likewise; kMostCards: there is none.
+  // The card's number. kMostCards: there is none.
   unsigned Find(const std::string& uuid) const;
 
-  // Memory of a card, for this process. False: the card has less.
+  // Takes memory of a card for this process. False: the card has less.
   bool Take(unsigned card, uint64_t bytes);
   void Give(unsigned card, uint64_t bytes);
   uint64_t Used(unsigned card);  // by all processes
 
-  // What was exported, which is not among what a process took.
+  // Exported memory. It is not counted in Process::resident.
   Objects& objects() { return *objects_; }
-  // Memory that this process took is an object from now on, that it has once.
+  // Turns memory of this process into an object that it holds once. None: too many objects.
   ObjectName Export(unsigned card, uint64_t bytes);
 
-  // What a process has and did; pid 0: all of them.
+  // Bytes of the card that a process holds; pid 0: all processes.
   uint64_t Resident(pid_t pid, unsigned card);
-  // Time its kernels took of the card until now; of all: with those of processes that have ended.
+  // ns of the card that a process's kernels have had until now; pid 0: all, ended processes too.
   uint64_t Busy(pid_t pid, unsigned card);
+  // Kernels that a process launched; pid 0: all living processes.
   uint64_t Kernels(pid_t pid);
 
-  // Whether the process of a slot is there.
+  // True if the slot's process lives.
   bool IsAlive(unsigned slot) const;
-  void Reap();  // gives back what the dead had, if none looked in the last ms
+  // Gives back dead processes' memory. Does nothing if this process did so in the last ms.
+  void Reap();
 
   Process& own() { return *own_; }
-  // kMostProcesses: it has none, and only looks.
+  // kMostProcesses: this process has no slot, and only reads.
   unsigned own_slot() const {
     return own_ == nullptr ? kMostProcesses : static_cast<unsigned>(own_ - shared_->processes);
   }
@@ -136,7 +139,7 @@ class State {
   Shared* shared_ = nullptr;
   Process* own_ = nullptr;
   std::unique_ptr<Objects> objects_;
-  std::atomic<uint64_t> reaped_ = 0;  // when, the last time
+  std::atomic<uint64_t> reaped_ = 0;  // the time of the last Reap
 };
 
 }  // namespace tessera::fake_cuda

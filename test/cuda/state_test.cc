@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a node know of each other.
+// The state that the processes of a node share.
 #include <csignal>
 
 #include "cuda/cuda_test.h"
@@ -9,7 +9,7 @@ namespace {
 
 class StateTest : public CudaTest {
  protected:
-  // A process that has so much and waits to be killed.
+  // Starts a process that takes `bytes` and waits to be killed.
   pid_t Holder(uint64_t bytes) {
     int ready[2];
     EXPECT_EQ(pipe(ready), 0);
@@ -75,7 +75,7 @@ TEST_F(StateTest, WhatAKilledProcessHadIsFreeALittleLater) {
   OnGpu([&](const Gpu& cuda) {
     EXPECT_EQ(cuda.ResidentOf(other), 15000U);
     kill(other, SIGKILL);
-    // The process is its grandparent's to wait for; its lock goes before it is a zombie.
+    // Only its grandparent can wait for the process; but its lock goes before it is a zombie.
     const uint64_t killed = Now();
     constexpr uint64_t kLong = 30'000'000'000;
     while (cuda.ResidentOf(other) != 0 && Now() - killed < kLong) usleep(1000);

@@ -19,7 +19,7 @@
 namespace tessera::fake_cuda {
 namespace {
 
-// Streams stay when they are destroyed, so that a handle of one is told from another's.
+// A destroyed stream stays in memory, so that no other stream gets its handle.
 struct Streams {
   std::mutex mutex;
   std::deque<CUstream_st> all;
@@ -51,7 +51,7 @@ CUstream OwnOfThread(CUcontext context) {
   return stream;
 }
 
-// All that was put into the context's streams until now.
+// The end of all work in the context's streams.
 Mark TailOf(CUcontext context) {
   Mark tail = context->legacy.tail;
   ForEachOf(context, [&](CUstream_st& stream) { tail = std::max(tail, stream.tail.load()); });
@@ -74,6 +74,8 @@ CUresult Destroy(CUstream stream) {
   return stream->alive.exchange(false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// Runs the queued work until one function makes the stream wait again. `held` becomes false only
+// with the mutex and an empty queue. So work of a racing Enqueue can neither be lost nor overtake.
 void LetGo(CUstream stream) {
   for (;;) {
     std::function<bool()> next;
@@ -88,7 +90,8 @@ void LetGo(CUstream stream) {
   }
 }
 
-// A function of the host that a stream calls, on any thread, and waits for.
+// Puts a host function into a stream. A thread of its own waits for the stream's earlier work,
+// calls the function, and then lets the stream go on.
 void CallIn(CUstream stream, std::function<void()> call) {
   Enqueue(stream, [stream, call = std::move(call)] {
     stream->held = true;
@@ -125,7 +128,8 @@ CUstream NewStream(CUcontext context, unsigned flags, int priority, CUcontext gr
   const std::lock_guard lock(streams.mutex);
   const CUstream stream =
       &streams.all.emplace_back(context, flags, std::clamp(priority, -5, 0), green);
-  if (green != nullptr) stream->tail = green->legacy.tail.load();  // what the green one waits for
+  // cuGreenCtxWaitEvent applies to streams made later too.
+  if (green != nullptr) stream->tail = green->legacy.tail.load();
   return stream;
 }
 
@@ -186,7 +190,7 @@ FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   return Destroy(stream);
 }
 
-// The stream of a handle, in the functions below.
+// Declares the stream of a handle, in the functions below.
 // NOLINTBEGIN(bugprone-macro-parentheses): it is a name
 #define NEED_STREAM(stream, handle)                  \
   NEED_CONTEXT(context);                             \
@@ -194,7 +198,7 @@ FAKE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   if (stream == nullptr) return WhyNone(handle)
 // NOLINTEND(bugprone-macro-parentheses)
 
-// A wait for a stream that is captured breaks the capture.
+// Refuses a wait for a captured stream. It invalidates the capture, as with the driver.
 #define NEED_NO_CAPTURE_OF(stream)                  \
   do {                                              \
     if (Capture* capture = (stream)->capture) {     \
@@ -277,7 +281,7 @@ FAKE_STREAM_FUNCTION(cuLaunchHostFunc, _ptsz, (CUstream handle, void (*call)(voi
                      (handle, call, data)) {
   NEED_STREAM(stream, handle);
   if (call == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (stream->capture != nullptr) return CUDA_SUCCESS;  // its time is none of the card's
+  if (stream->capture != nullptr) return CUDA_SUCCESS;  // graphs leave out host functions
   CallIn(stream, [call, data] { call(data); });
   return CUDA_SUCCESS;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events, as far as other subjects look at them: when is what was put into a stream
-// done. Any thread.
+// Streams: the objects behind CUstream handles, and waits for their work. The driver owns them. Any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@
 namespace tessera::fake_cuda {
 struct Capture;
 
-// How far a card is with what one process gave it. What it counts is the engine's matter
-// (engine.h); a later mark is greater.
+// A point in the work that one process gave a card. A later mark is greater. The unit is the
+// engine's (engine.h): a time, or ns of the card that the process has had.
 using Mark = uint64_t;
-// Of what the card was not given yet.
+// The mark of work that the card was not given yet.
 inline constexpr Mark kNever = UINT64_MAX / 2;
 }  // namespace tessera::fake_cuda
 
@@ -26,16 +26,16 @@ struct CUstream_st {
       : context(of), green(of_green), flags(with_flags), priority(with_priority) {}
 
   const CUcontext context;
-  const CUcontext green;  // that it is of, of those that retain the context; null: of none
+  const CUcontext green;  // the green context that it belongs to; null: none
   const unsigned flags;
   const int priority;
   std::atomic<bool> alive = true;
-  std::atomic<tessera::fake_cuda::Mark> tail = 0;               // of what was put into it
-  std::atomic<tessera::fake_cuda::Capture*> capture = nullptr;  // under way
-  // It waits for the host: what is put into it meanwhile is behind that, and what of it holds the
-  // stream in its turn says false.
+  std::atomic<tessera::fake_cuda::Mark> tail = 0;               // the end of its work
+  std::atomic<tessera::fake_cuda::Capture*> capture = nullptr;  // under way; null: none
+  // True while the stream waits for a host function. Later work is then queued in `behind`. A
+  // queued function returns false if it makes the stream wait again.
   std::atomic<bool> held = false;
-  std::mutex mutex;
+  std::mutex mutex;  // guards `behind`, and its check of `held`
   std::deque<std::function<bool()>> behind;
 };
 
@@ -44,22 +44,22 @@ namespace tessera::fake_cuda {
 inline const CUstream kLegacyStream = reinterpret_cast<CUstream>(1);
 inline const CUstream kPerThreadStream = reinterpret_cast<CUstream>(2);
 
-// The stream that a handle is of, in a function with or without _ptsz. Null: of none.
+// The handle's stream, default streams too. Null: the handle is invalid.
 CUstream StreamOf(CUstream handle, CUcontext context);
-// What is said where it is null.
+// The error for a handle without a stream.
 CUresult WhyNone(CUstream handle);
 
-// One of the context's, or of a green one's that retains it.
+// `context` owns the stream. `green`: the green context that it belongs to; null: none.
 CUstream NewStream(CUcontext context, unsigned flags, int priority, CUcontext green);
-// Each stream of a green context that was not destroyed.
+// Calls `each` with each living stream of a green context.
 void ForEachOfGreen(CUcontext green, const std::function<void(CUstream_st&)>& each);
-// They stay, of no use but to be destroyed.
+// Breaks their captures. The streams stay, but can only be destroyed.
 void DetachStreamsOf(CUcontext green);
 
-// Now, or once the host has let the stream go.
+// Calls `put` now, or after the host functions for which the stream waits.
 void Enqueue(CUstream stream, std::function<bool()> put);
 
-// Whether all that was in the stream is done now.
+// True if all work of the stream is done.
 bool IsIdle(const CUstream_st& stream);
 void Await(const CUstream_st& stream);
 void AwaitContext(CUcontext context);

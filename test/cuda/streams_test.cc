@@ -39,7 +39,7 @@ TEST_F(StreamsTest, AKernelTakesTheTimeThatItsArgumentSays) {
 TEST_F(StreamsTest, TheTimeBetweenTwoEventsIsThatOfTheKernelsBetweenThem) {
   OnGpu([](const Gpu& cuda) {
     const CUfunction spin = cuda.Spin();
-    EXPECT_EQ(cuda.Launch(spin, 20 * kMs), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Launch(spin, 400 * kMs), CUDA_SUCCESS);  // all is queued before its end
     const CUevent start = Record(cuda);
     EXPECT_EQ(cuda.Launch(spin, 5 * kMs), CUDA_SUCCESS);
     EXPECT_EQ(cuda.Launch(spin, 2 * kMs), CUDA_SUCCESS);
@@ -75,8 +75,8 @@ TEST_F(StreamsTest, AStreamIsDoneWhenItsOwnWorkIs) {
     const CUstream first = cuda.NewStream();
     const CUstream second = cuda.NewStream();
     const CUstream idle = cuda.NewStream();
-    EXPECT_EQ(cuda.Launch(spin, 20 * kMs, first), CUDA_SUCCESS);
-    EXPECT_EQ(cuda.Launch(spin, 200 * kMs, second), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Launch(spin, 200 * kMs, first), CUDA_SUCCESS);
+    EXPECT_EQ(cuda.Launch(spin, 1'500 * kMs, second), CUDA_SUCCESS);
     auto* query = cuda.As<CUresult(CUstream)>("cuStreamQuery");
     EXPECT_EQ(query(idle), CUDA_SUCCESS);
     EXPECT_EQ(query(first), CUDA_ERROR_NOT_READY);
@@ -92,7 +92,7 @@ TEST_F(StreamsTest, AStreamIsDoneWhenItsOwnWorkIs) {
 
 TEST_F(StreamsTest, TheDefaultStreamOfAThreadIsNoOthers) {
   OnGpu([](const Gpu& cuda) {
-    uint64_t ns = 50 * kMs;
+    uint64_t ns = 500 * kMs;
     void* arguments[] = {&ns};
     EXPECT_EQ(
         CALL(cuLaunchKernel_ptsz)(cuda.Spin(), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
@@ -166,7 +166,7 @@ TEST_F(StreamsTest, AModulesGlobalsAreMemoryOfTheDevice) {
 
 TEST_F(StreamsTest, AModuleMayBeAFatBinaryOfPtx) {
   OnGpu([](const Gpu& cuda) {
-    std::string image("\x50\xED\x55\xBA\x01\x00\x10\x00", 8);  // what follows is not looked at
+    std::string image("\x50\xED\x55\xBA\x01\x00\x10\x00", 8);  // the fake ignores the rest
     image.append(8, '\0');
     image += std::string("\x01\x00\x01\x01\x40\x00\x00\x00", 8) + std::string(56, '\0');
     image += ".global .align 4 .b8 table[8388608];\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that give others' addresses.
+// The functions that look up other functions.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Status = CUdriverProcAddressQueryResult;
 
-// The newest that a program for that version of CUDA knows.
+// Finds the newest version of a function that existed in that version of CUDA.
 Status Find(std::string_view name, int version, bool per_thread, void*& address) {
   const auto found = std::ranges::equal_range(Exports(), name, {}, &Export::name);
   if (found.empty()) return CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
@@ -62,8 +62,8 @@ FAKE_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** address, int v
   return result;
 }
 
-// A table of functions that have no name: its size, and then they. One is there, under the UUID of
-// the one that the runtime asks for first.
+// Export tables hold functions without names: the table's size, then the functions. The fake has
+// one, under the UUID that the CUDA runtime asks for first.
 FAKE_EXPORT CUresult cuGetExportTable(const void** table, const CUuuid* uuid) {
   static constexpr unsigned char kUuid[] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                             0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};

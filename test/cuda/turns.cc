@@ -9,8 +9,8 @@
 namespace tessera::fake_cuda {
 namespace {
 
-// Held for much less than a turn. A process that is killed meanwhile loses it, and the card at most
-// what was about to be written down.
+// A lock between processes, held for much less than a time slice. A waiter takes it from a dead
+// holder. Then at most the holder's last update is lost.
 class CardLock {
  public:
   CardLock(State& state, Card& card) : card_(card) {
@@ -34,14 +34,15 @@ class CardLock {
   Card& card_;
 };
 
-// With the lock, as what follows.
+// ns of the process's work that have not run yet.
 uint64_t PendingOf(const Process& process, unsigned card) {
   const uint64_t served = process.served[card];
   const uint64_t all = process.busy[card];
   return process.pid == 0 || all < served ? 0 : all - served;
 }
 
-// One that goes on where the last one ended is the same turn.
+// Gives the process `ns` of the card, with the lock held. A time slice that continues the last one
+// extends its record.
 void Serve(Process& process, unsigned card, uint64_t start, uint64_t ns) {
   const uint64_t count = process.turns;
   Turn& last = process.last_turns[(count + kTurns - 1) % kTurns];
@@ -58,7 +59,7 @@ void Serve(Process& process, unsigned card, uint64_t start, uint64_t ns) {
   process.served[card] += ns;
 }
 
-// The next slot that has work, after this one or this one itself; kMostProcesses: none has.
+// The next slot with work after `turn`, at last `turn` itself. kMostProcesses: none has work.
 uint32_t NextOf(const Shared& shared, unsigned card, uint32_t turn) {
   const uint32_t high = shared.high;
   for (uint32_t i = 1; i <= high; ++i) {
@@ -99,7 +100,7 @@ void Advance(State& state, unsigned card, uint64_t now) {
   AdvanceLocked(state, card, now);
 }
 
-// While there is work that cannot be done yet, more of it is only added: nobody need look.
+// Pending work that reaches past `now` needs no computation: the new work only adds to it.
 uint64_t SubmitInTurn(State& state, unsigned card, uint64_t ns, uint64_t now) {
   Process& own = state.own();
   const uint64_t at = state.card(card).at;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A card whose processes take turns of some length, in the order of their slots; one that has
-// nothing to do is passed over. Nobody runs it: whoever looks computes what happened since somebody
-// last did. A mark is how many ns of the card this process will have been given. Any thread, of any
-// process.
+// A card whose processes have time slices, in the order of their slots. A process without work is
+// passed over. No thread runs this: each call computes the time slices since the last call, of any
+// process. A mark is a count of ns that this process has had of the card. Any thread.
 #pragma once
 
 #include "cuda/state.h"
 
 namespace tessera::fake_cuda {
 
+// Computes the time slices up to `now`.
 void Advance(State& state, unsigned card, uint64_t now);
 
-// Work of so many ns; the mark of its end. Not by two threads at once.
+// Adds work of `ns`. Returns the mark of its end. One thread of the process at a time.
 uint64_t SubmitInTurn(State& state, unsigned card, uint64_t ns, uint64_t now);
 bool IsReachedInTurn(State& state, unsigned card, uint64_t mark, uint64_t now);
-// Before this time it is not, however the turns go.
+// The earliest time at which the mark can be reached.
 uint64_t NotBefore(State& state, unsigned card, uint64_t mark);
-// Once it is reached.
+// The time at which a mark was reached.
 uint64_t TimeInTurn(State& state, unsigned card, uint64_t mark);
 
 }  // namespace tessera::fake_cuda

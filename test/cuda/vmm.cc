@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Physical memory, addresses, and the one mapped at the other. Memory is the card's until its
-// handle is released and it is mapped nowhere; what was exported, until that is so in every process
-// and no descriptor of it is open.
+// CUDA's virtual memory management: physical memory, reserved addresses, and mappings. Memory stays
+// on its card until its handle is released and no mapping is left. Exported memory stays until that
+// is so in every process, and no descriptor of it is open.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,8 +21,8 @@ using Handle = CUmemGenericAllocationHandle;
 struct Physical {
   uint64_t bytes = 0;
   CUmemAllocationProp properties{};
-  bool charged = false;  // taken of the card by this process; not the host's, nor what is exported
-  ObjectName object{};   // of what is exported or imported
+  bool charged = false;  // counted for this process; false for host memory and objects
+  ObjectName object{};   // exported or imported memory
   unsigned references = 1;
   unsigned maps = 0;
 };
@@ -31,7 +31,7 @@ struct Mapping {
   Handle handle = 0;
 };
 struct Memory {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::map<Handle, Physical> physical;
   std::map<uint64_t, Mapping> mappings;  // by address
   Handle last = 0;
@@ -60,7 +60,7 @@ unsigned CardOf(const CUmemAllocationProp& properties) {
   return TheDriver()->node.devices[static_cast<size_t>(properties.location.id)].card;
 }
 
-// With the mutex held, as what follows.
+// The functions from here to Overlaps need the mutex.
 Handle Add(Memory& memory, const Physical& physical) {
   memory.physical[++memory.last] = physical;
   return memory.last;
@@ -79,7 +79,7 @@ Physical* Find(Memory& memory, Handle handle) {
   const bool is = found != memory.physical.end() && found->second.references > 0;
   return is ? &found->second : nullptr;
 }
-// The mapping that begins last at or before the address.
+// The last mapping that begins at or before the address.
 std::map<uint64_t, Mapping>::iterator Before(Memory& memory, uint64_t address) {
   auto mapping = memory.mappings.upper_bound(address);
   return mapping == memory.mappings.begin() ? memory.mappings.end() : std::prev(mapping);
@@ -229,7 +229,7 @@ FAKE_EXPORT CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, 
   return CUDA_SUCCESS;
 }
 
-// Whole mappings, side by side.
+// Only whole mappings that lie side by side.
 FAKE_EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   Memory& memory = TheMemory();
@@ -314,7 +314,7 @@ FAKE_EXPORT CUresult cuMemExportToShareableHandle(void* out, Handle handle,
   return CUDA_SUCCESS;
 }
 
-// The same memory by another handle, whoever made it.
+// Makes another handle of the same memory, of this process or another.
 FAKE_EXPORT CUresult cuMemImportFromShareableHandle(Handle* out, void* handle,
                                                     CUmemAllocationHandleType type) {
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
@@ -329,7 +329,7 @@ FAKE_EXPORT CUresult cuMemImportFromShareableHandle(Handle* out, void* handle,
   const std::lock_guard lock(memory.mutex);
   State& state = *TheDriver()->state;
   if (!state.objects().Hold(exported.object)) return CUDA_ERROR_INVALID_VALUE;
-  // Devices have other numbers in other processes.
+  // The device may have another number in this process.
   const auto& devices = TheDriver()->node.devices;
   const unsigned card = state.objects().CardOf(exported.object);
   const auto device = std::ranges::find(devices, card, &Device::card);

@@ -131,7 +131,8 @@ TEST_F(VmmTest, MemoryThatAProcessExportsAndImportsItHasOnce) {
   });
 }
 
-// A child that was forked before either had the driver inherits nothing, so the file goes by name.
+// The child is forked before either process has the driver, so it inherits no descriptor. It opens
+// the file by name.
 TEST_F(VmmTest, WhatAnotherProcessImportsTheCardHasOnceAndUntilItIsReleased) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);

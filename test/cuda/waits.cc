@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for all that is in a context.
+// Waits for all work of a context.
 #include <vector>
 
 #include "cuda/contexts.h"
@@ -7,8 +7,8 @@
 namespace tessera::fake_cuda {
 namespace {
 
-// Of a green one: what is in its own streams, and in the default one that it has of the primary
-// context.
+// Waits for a green context's own streams, and for the primary context's default stream, which it
+// uses.
 void AwaitGreen(CUcontext green) {
   std::vector<CUstream> streams{&green->owner->legacy};
   ForEachOfGreen(green, [&](CUstream_st& stream) { streams.push_back(&stream); });
@@ -33,7 +33,7 @@ using namespace tessera::fake_cuda;  // NOLINT(google-build-using-namespace)
 FAKE_EXPORT CUresult cuCtxSynchronize() {
   return Current() == nullptr ? Missing() : Synchronize(t_context);
 }
-// Null: the current one. CUDA 13.
+// CUDA 13's. Null: the current context.
 FAKE_EXPORT CUresult cuCtxSynchronize_v2(CUcontext context) {
   if (context == nullptr) return cuCtxSynchronize();
   if (TheDriver() == nullptr) return CUDA_ERROR_NOT_INITIALIZED;

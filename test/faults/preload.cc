@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that is preloaded into the agent as it ships (LD_PRELOAD): it stands between the agent
-// and libc, counts what the agent does to the world and kills it in the midst of it, sets its
-// clock, or refuses what it would write. The calls go to the kernel directly, so that nothing has
-// to be looked up in libc.
+// A library that tests preload (LD_PRELOAD) into the agent as it ships. It replaces functions of
+// libc: it counts calls, kills the agent in one of them, shifts its clocks, or fails its writes.
+// Each function makes its system call itself, so it needs no look-up of libc's function.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -31,7 +30,7 @@ constexpr char kDescriptors[] = "/proc/self/fd/";
 
 Control* g_control = nullptr;
 
-// Before anything of the program runs: it has one thread.
+// Runs before the program's own code, while the process has one thread.
 __attribute__((constructor)) void FindControl() {
   const char* path = getenv(tessera::faults::kControlVariable);  // NOLINT(concurrency-mt-unsafe)
   if (path == nullptr) return;
@@ -42,14 +41,14 @@ __attribute__((constructor)) void FindControl() {
   if (page != MAP_FAILED) g_control = static_cast<Control*>(page);
 }
 
-// Counts the call; true when it is the one to die in.
+// Counts the call; true if the test ordered the process to die in it.
 bool IsLast(Call call) {
   if (g_control == nullptr) return false;
   const uint32_t number = ++g_control->counts[static_cast<int>(call)];
   return g_control->kill_in == call && g_control->kill_at == number;
 }
 
-// All threads at once, and no handler runs.
+// Ends all threads at once; no handler runs.
 void Die() {
   syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
 }
@@ -70,7 +69,7 @@ Refusal RefusalFor(const char* path) {
   return g_control->refusal;
 }
 
-// Whether a change of a name is refused, and says so in errno.
+// True if the test refuses changes of this name. Then errno is set.
 bool RefusesName(const char* path) {
   const Refusal refusal = RefusalFor(path);
   if (refusal != Refusal::kChanges && refusal != Refusal::kNames) return false;
@@ -78,7 +77,7 @@ bool RefusesName(const char* path) {
   return true;
 }
 
-// The same for what an open file holds.
+// True if the test refuses writes to this open file. Then errno is set.
 bool RefusesContent(int fd) {
   if (g_control == nullptr || g_control->refusal == Refusal::kNothing || !IsFile(fd)) return false;
   char link[32] = {};
@@ -116,7 +115,8 @@ int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) == 0 ? 0 : va_arg(arguments, mode_t);
   va_end(arguments);
-  // What was looked at first is opened by its descriptor.
+  // The agent opens some files with O_PATH first, then through /proc/self/fd (os/open.cc). Their
+  // path is the link's target.
   char seen[4096] = {};
   const bool is_seen = strncmp(path, kDescriptors, sizeof kDescriptors - 1) == 0 &&
                        syscall(SYS_readlink, path, seen, sizeof seen - 1) > 0;
@@ -176,7 +176,7 @@ int fdatasync(int fd) {
 
 int unlink(const char* path) noexcept {
   DieIfLast(Call::kUnlink);
-  // Of a directory without permission, what is not there is known not to be there.
+  // As in the kernel: EROFS comes before the look-up of the name, and ENOENT before EACCES.
   const bool there = syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
   if ((there || RefusalFor(path) == Refusal::kChanges) && RefusesName(path)) return -1;
   return static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));

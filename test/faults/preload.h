@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a test and the library that is preloaded into the agent say to each other: one page of
-// memory that both map, from the file that kControlVariable names. The test makes it and writes
-// orders, the library counts; either at any time, on any thread.
+// A test's orders to the library that is preloaded into the agent. Both map one page of the
+// file that the environment variable kControlVariable names. The test makes the file and writes
+// orders; the library counts calls. All fields are atomic: any thread, at any time.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace tessera::faults {
 
 inline constexpr char kControlVariable[] = "TESSERA_TEST_PRELOAD";
 
-// The calls by which a process leaves something behind that others see.
+// The calls by which a process changes state that other processes see.
 enum class Call : uint8_t {
   kWrite,
   kWritev,
@@ -28,25 +28,25 @@ enum class Call : uint8_t {
 };
 inline constexpr int kCalls = 12;
 
-// What a file system refuses below every directory whose path has kRefusing in it.
+// The calls that fail on paths that contain kRefusing, as on a broken file system.
 enum class Refusal : uint8_t {
   kNothing,
-  kChanges,  // EROFS: every change, to open files too
-  kNames,    // EACCES: to open a file for writing, to rename, to remove; open files are written
-  kWrites,   // ENOSPC: what is written into files
+  kChanges,  // EROFS: open for writing, rename, unlink; write and ftruncate, on open files too
+  kNames,    // EACCES: open for writing, rename, unlink; writes to open files succeed
+  kWrites,   // ENOSPC: write and ftruncate
 };
 inline constexpr char kRefusing[] = "/state/";
 
-// All zeros is: nothing happens.
+// All zeros: the library only counts.
 struct Control {
-  // The process is killed in the call of this kind (of them, the one numbered kill_at, from 1): a
-  // write to a file after the first half of it was written, every other before it does anything.
+  // The process dies in its call number kill_at (from 1) of this kind. A write() to a file first
+  // writes half of its bytes. Every other call has no effect.
   std::atomic<Call> kill_in;
   std::atomic<uint32_t> kill_at;
-  std::atomic<uint32_t> counts[kCalls];  // calls so far
-  std::atomic<int64_t> clock_jump_ns;    // added to the time of day
-  std::atomic<int64_t> uptime_jump_ns;   // added to the time since boot
-  std::atomic<Refusal> refusal;          // from now on
+  std::atomic<uint32_t> counts[kCalls];  // calls so far, by Call
+  std::atomic<int64_t> clock_jump_ns;    // added to CLOCK_REALTIME
+  std::atomic<int64_t> uptime_jump_ns;   // added to CLOCK_MONOTONIC
+  std::atomic<Refusal> refusal;
 };
 
 }  // namespace tessera::faults

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an API server asks the webhook, of which the pod is as its user made it. Each gets an answer
-// to its own question; what is patched is a pod that is not patched again.
+// An admission review from the API server, whose pod a user wrote. The webhook must answer this
+// review. A patch must fit its pod, and the patched pod must need no second patch.
 #include "test/fuzz/fuzz.h"
 #include "webhook/admission_under_test.h"
 
@@ -27,7 +27,7 @@ Result<Decision> DecisionOn(std::string_view body, const Rules& rules) {
   return Decide(review, rules, {.most = {{.memory = 80'000, .on_node = 8}}});
 }
 
-// The pod of a review that was read.
+// The pod of a parsed review.
 json::Value& PodIn(json::Value& review) {
   return review.as_object()["request"].as_object()["object"];
 }
@@ -38,7 +38,7 @@ void CheckTwice(std::string_view text) {
   if (!first) return Require(!first.error().message.empty(), "a refusal says why");
   Require(first->allowed == first->message.empty(), "a refusal says why");
   Require(first->allowed || first->patch.empty(), "what is refused is not changed");
-  // As an API server writes it: each name once.
+  // An API server writes each name once, so duplicate keys are removed before the patch is applied.
   auto review = json::Parse(text);
   if (!review) return;
   const auto plain = DecisionOn(json::Write(*review), rules);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CDI documents from anywhere, in JSON and in YAML: what is read is written so that it is read
-// again as the same.
+// CDI documents of any origin, in JSON and YAML. A document that is read, written and read again
+// must be the same.
 
 #include "cdi/cdi_reading.h"
 #include "test/fuzz/fuzz.h"
@@ -14,7 +14,7 @@ namespace {
 void Feed(const char* name, const std::string& text) {
   const auto document = tessera::ReadCdiText(name, text);
   if (!document) return Require(!document.error().message.empty(), "a refusal says why");
-  // What of a device is not kept may be all that it has.
+  // Tidy removes a device without edits of its own. A document without devices is not written.
   const cdi::Document tidy = cdi::Tidy(*document);
   if (tidy.devices.empty()) return;
   const auto again = cdi::Read(cdi::Text(tidy));

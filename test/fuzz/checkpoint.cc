@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet's checkpoint: any text; what parses is written so that it parses to the same again.
+// kubelet's checkpoint. A text that parses, is written and parsed again must give the same.
 
 #include "kubelet/checkpoint.h"
 

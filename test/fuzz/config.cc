@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration: any text is a configuration or a list of problems, each with words.
+// The configuration. Any text is a configuration, or gives a list of problems with messages.
 
 #include "config/load.h"
 #include "kinds/kinds.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kube-scheduler sends its extender, of which the pod is as its user made it. A pod that gets
-// a node is bound there with devices that this node has, and no more of each than there is.
+// A call from kube-scheduler to its extender, whose pod a user wrote. A pod that gets a node must
+// be bound with that node's devices, and with no more of each than it has.
 #include "scheduler/extender.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int32_t kMemory = 8000;
 
-// NVIDIA, and the last row of each other vendor.
+// NVIDIA's row, and the last row of each other vendor.
 const std::vector<hami::ServedVendor>& Served() {
   static const hami::VendorTable table([] {
     std::vector<hami::VendorConfig> all;
@@ -36,7 +36,7 @@ const std::vector<hami::ServedVendor>& Served() {
   return served;
 }
 
-// With devices of all of them.
+// A node with two devices of each vendor.
 kube::ClusterNode Node() {
   kube::ClusterNode node{.name = "a"};
   for (const hami::ServedVendor& one : Served()) {
@@ -58,7 +58,7 @@ kube::ClusterNode Node() {
   return node;
 }
 
-// Whoever places a pod there takes it away.
+// One cluster for all inputs. The caller must remove each pod that it places.
 Cluster& OneNode() {
   static Cluster cluster(Served(), {});
   static const bool filled = (cluster.PutNode(Node()), true);

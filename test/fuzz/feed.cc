@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds a fuzz target the files of the directories named, and every beginning of each file, so that
-// its corpus is a test in builds without libFuzzer.
+// Feeds a fuzz target the files of the given directories, and every beginning of each file. So its
+// corpus is a test in builds without libFuzzer.
 
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
       const std::string input((std::istreambuf_iterator<char>(file)), {});
       const size_t step = 1 + input.size() / 256;
       for (size_t size = 0; size < input.size(); size += step) {
-        // A copy of just that size: reading beyond its end is seen by the address sanitizer.
+        // A copy of exactly that size, so the address sanitizer sees a read beyond its end.
         const std::string beginning = input.substr(0, size);
         LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(beginning.data()), size);
       }

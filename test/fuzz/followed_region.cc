@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile regions (hostile_region.h) as the agent follows them: two containers write what they like
-// into theirs, the lengths of the files as well, while a third one of the same GPU does not. Time
-// passes with each word.
+// Hostile regions (hostile_region.h), as the agent follows them. Two containers write any words
+// into their regions and change their files' lengths. A third container on the same GPU is honest.
+// The others' time that the agent reports to it must stay bounded, and so must the time for which
+// it is held. Each word advances the clock.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -39,7 +40,8 @@ class Container {
     Make();
   }
 
-  // A good one again: megabytes are not written for some words.
+  // Makes the region valid again. It restores the written words only, because the region has
+  // megabytes.
   void Renew() {
     if (has_other_length_) {
       SetLength(0);
@@ -57,7 +59,7 @@ class Container {
     SetLength(std::min<uint64_t>(length, sizeof(Region)));
     has_other_length_ = true;
   }
-  // What is mapped beyond its end is not to be touched.
+  // A shortened file is not written: an access beyond its end would be a SIGBUS.
   void Write(const fuzz::Word& word) {
     if (has_other_length_) return;
     former_.push_back(word);
@@ -77,7 +79,7 @@ class Container {
 
   const int file_;
   Region* region_ = nullptr;
-  std::vector<fuzz::Word> former_;  // what was there before
+  std::vector<fuzz::Word> former_;  // the values before each write
   bool has_other_length_ = false;
 };
 
@@ -88,7 +90,7 @@ struct Node {
   ~Node() { (void)os::RemoveTree(directory); }
 };
 
-// Of the honest one, while the others do as they like.
+// Checks the honest container's region after each step.
 class Watch {
  public:
   Watch(const Region& region, uint64_t now)
@@ -98,7 +100,7 @@ class Watch {
     const uint64_t passed = now - last_;
     held_ += std::min(passed, left_);
     const limiter::TimeAccounting& times = region_.accounting.times[0];
-    // It is not told at every look.
+    // The agent need not write at each step.
     Require(times.others_at == told_at_ || times.others_at == now, "it is told the time");
     const uint64_t most =
         times.others_at == told_at_ ? 0 : 2 * (kMostAtOnce + times.others_at - told_at_);
@@ -138,7 +140,8 @@ void Follow(const uint8_t* data, size_t size) {
   uint64_t now = uint64_t{1} << 40;
   Watch watch(honest, now);
   for (; size > fuzz::Word::kSize; data += fuzz::Word::kSize + 1, size -= fuzz::Word::kSize + 1) {
-    // One byte more: whose it is, whether it is a length, and how long it takes.
+    // A byte before each word: whose region, whether the word is a length, and how much time
+    // passes.
     const uint8_t what = data[0];
     const fuzz::Word word(data + 1);
     Container& container = node.containers[what & 1];

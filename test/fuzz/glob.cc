@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of device files and the ids made from what they match; the first line is the pattern,
-// the second a path.
+// Patterns of device files, and the ids of matching paths. The first line is the pattern, the
+// second a path.
 
 #include "backend/file/glob.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Annotations that HAMi's scheduler, its plugin or whoever may change a pod has written, read as
-// each of its formats. What is read reads the same once it is written again.
+// Annotations as HAMi's scheduler and plugin write them, or any user who may change a pod. Each
+// text is read in all formats. A value that is read, written and read again must be the same.
 
 #include <fmt/core.h>
 
@@ -14,6 +14,7 @@
 #include "hami/node_devices.h"
 #include "hami/node_lock.h"
 #include "hami/node_register.h"
+#include "hami/part_templates.h"
 #include "hami/pod_devices.h"
 #include "hami/pod_placement.h"
 #include "hami/vendor_table.h"
@@ -25,7 +26,7 @@ using tessera::fuzz::Require;
 namespace tessera::hami {
 namespace {
 
-// True when there is something to look at.
+// True if the text was read; an error must have a message.
 template <class T>
 bool IsRead(const Result<T>& read) {
   if (read) return true;
@@ -50,7 +51,7 @@ void CheckRegister(std::string_view text) {
   }
 }
 
-// As each vendor's plugin registers them.
+// Reads the text as each vendor's registration of a node's devices.
 void CheckNodeDevices(std::string_view text) {
   static const VendorTable table([] {
     std::vector<VendorConfig> all;
@@ -71,7 +72,7 @@ void CheckNodeDevices(std::string_view text) {
   }
 }
 
-// A pod whose containers ask for just what was chosen for them.
+// Makes a pod whose containers ask for exactly the devices in `entries`.
 void CheckPod(const std::vector<Entry>& entries) {
   std::vector<kube::Container> containers;
   for (const Entry& entry : entries) {
@@ -82,7 +83,7 @@ void CheckPod(const std::vector<Entry>& entries) {
       EntriesByContainer(containers, {.count_name = "nvidia.com/gpu"}, kNvidia, entries);
   Require(by_container && *by_container == entries, "every container finds its own");
   std::string left = EncodePodDevices(entries);
-  // Every one is a walk through all.
+  // Each call parses the whole text, so the number of calls is bounded.
   for (size_t i = 0; i < std::min<size_t>(entries.size(), 16); ++i) {
     auto rest = Consume(left, entries[i]);
     Require(rest.has_value() != entries[i].empty(), "what is there can be taken");
@@ -95,6 +96,15 @@ void CheckPodDevices(std::string_view text) {
   if (!IsRead(entries)) return;
   Require(DecodePodDevices(EncodePodDevices(*entries)) == *entries, "entries read as written");
   CheckPod(*entries);
+}
+
+// The text is the list of templates of a pod with a quarter of a chip.
+void CheckTemplateList(std::string_view text) {
+  const ServedVendor& row = *AscendRow("Ascend910B3");
+  kube::Pod pod;
+  pod.annotations.emplace(row.vendor->pod_devices_json, text);
+  (void)IsRead(CheckTemplates(pod, *row.vendor, row.rules,
+                              {{.name = "main", .parts = {{.device = "D", .memory = 16'384}}}}));
 }
 
 void CheckOthers(std::string_view text) {
@@ -126,6 +136,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tessera::hami::CheckRegister(text);
   tessera::hami::CheckNodeDevices(text);
   tessera::hami::CheckPodDevices(text);
+  tessera::hami::CheckTemplateList(text);
   tessera::hami::CheckOthers(text);
   return 0;
 }

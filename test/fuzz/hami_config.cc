@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HAMi's configuration: any text, any JSON for the node behind its first zero byte, and any words
-// behind the next ones, are a configuration or a list of problems; what is good can be printed as a
-// file of ours.
+// HAMi's configuration: a file's text, then after a zero byte the node's JSON, then command line
+// words, each after a zero byte. Any input is a configuration or gives a list of problems. A
+// configuration that loads must print as a file of Tessera that loads as the same.
 
 #include <vector>
 
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (parts.size() > 2) {
     parts.erase(parts.begin(), parts.begin() + 2);
-    // A file of ours is text, whatever a command line may be.
+    // A command line may have any bytes, but a file of Tessera must be UTF-8.
     for (std::string& word : parts) word = tessera::ValidUtf8(word);
     sources.line = tessera::config::nvidia::ParseCommandLine(parts, hami::FurtherFlags());
   }

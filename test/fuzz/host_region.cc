@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's region as the node reads it: how long the file is (4 bytes; in HAMi-core's form
-// where it is odd), then pairs of a place (4 bytes) and a value (8 bytes) put into a good one.
+// A container's region, as the agent reads it. An input is the file's length (4 bytes; odd: a
+// HAMi-core file), then pairs of a place (4 bytes) and a value (8 bytes). The values are written
+// into a valid region.
 
 #include <algorithm>
 #include <cstring>
@@ -72,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint32_t length = 0;
   std::memcpy(&length, data, sizeof length);
   std::string& bytes = tessera::region::Good();
-  // Two megabytes are not copied for some words: they are put back.
+  // Restores the written words later, which is cheaper than a copy of the whole region.
   std::vector<std::pair<size_t, std::string>> former;
   for (data += 4, size -= 4; size >= 12; data += 12, size -= 12) {
     uint32_t place = 0;
@@ -82,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     std::memcpy(bytes.data() + at, data + 4, 8);
   }
   const size_t whole = length % 2 == 1 ? tessera::limiter::kHamiFileSize : bytes.size();
-  // Mostly the whole of it, which has more to be read.
+  // Mostly the whole region, because a cut one is refused early.
   const size_t shown = length % 8 < 6 ? whole : std::min<size_t>(length, whole);
   const auto region = Parse(std::string_view(bytes).substr(0, shown));
   for (; !former.empty(); former.pop_back()) {

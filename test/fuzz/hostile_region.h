@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's region in which somebody else wrote: an input is a list of a place (4 bytes) and of
-// what stands there from then on (8 bytes). The upper three bits of a place say in which part of
-// the region it is, the others which byte of that; the last part is all of it.
+// A container's region (limiter/contract.h) with hostile content. An input is a list of words: a
+// place (4 bytes) and the value to write there (8 bytes). A place's upper three bits choose a part
+// of the region; the other bits choose the byte in it. The last part is the whole region.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Part {
   size_t size;
 };
 
-// The first slots are those that are used.
+// The used slots are the first ones, so most words should hit them.
 inline constexpr size_t kFirstSlots = 8;
 
 inline Part PartOf(uint32_t place) {
@@ -41,9 +41,9 @@ inline Part PartOf(uint32_t place) {
   return kParts[place >> 29];
 }
 
-// Bytes of the region that are written.
+// One word of the input, and its bytes in the region.
 struct Word {
-  static constexpr size_t kSize = 12;  // of the input
+  static constexpr size_t kSize = 12;  // bytes in the input
   explicit Word(const uint8_t* data) {
     uint32_t place = 0;
     std::memcpy(&place, data, sizeof place);
@@ -60,8 +60,8 @@ struct Word {
     std::memcpy(&value, reinterpret_cast<const char*>(&region) + offset, size);
   }
 
-  size_t offset;
-  size_t size;
+  size_t offset;  // in the region
+  size_t size;    // bytes; fewer than 8 at a part's end
   uint64_t value;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server answers, whole and in two parts, and what a person gives as an address.
+// A server's reply, whole and in two parts, and an address from the configuration.
 
 #include "http/http.h"
 #include "http/reply_parser.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text: what parses is written so that it parses to the same again.
+// JSON. A text that parses, is written and parsed again must give the same.
 
 #include "json/reader.h"
 
@@ -13,7 +13,8 @@ namespace {
 
 namespace json = tessera::json;
 
-// Numbers with a fraction are rounded when they are read, to infinity even: they do not come back.
+// Numbers with a fraction are rounded when read, perhaps to infinity. So they do not read back the
+// same.
 bool HasFractions(const json::Value& value) {
   if (const json::Array* array = value.if_array()) {
     return std::any_of(array->begin(), array->end(), HasFractions);
@@ -25,7 +26,7 @@ bool HasFractions(const json::Value& value) {
   return value.is_double();
 }
 
-// Text from anywhere, such as a file's name, is written so that it can be read.
+// Any text, such as a file's name, must be written so that it can be read.
 void CheckText(std::string_view text) {
   json::Object object;
   object["text"] = text;
@@ -33,7 +34,7 @@ void CheckText(std::string_view text) {
   Require(json::Parse(json::WritePretty(object)).has_value(), "in the pretty form too");
 }
 
-// Read in pieces, whole or in part.
+// Reads the text in one piece and in several, with shapes that keep all or a part of it.
 void CheckReader(std::string_view text, const tessera::Result<json::Value>& whole) {
   static constexpr size_t kMost = 2048;
   static const json::Shape name = json::Shape::Scalar(4);
@@ -48,9 +49,9 @@ void CheckReader(std::string_view text, const tessera::Result<json::Value>& whol
       json::Reader reader(shape, kMost, [&](const json::Value& one) { kept += json::Write(one); });
       for (size_t at = 0; at < text.size(); at += piece) (void)reader.Add(text.substr(at, piece));
       const auto value = reader.End();
-      // The reader bears more: what is no Unicode, and any depth.
+      // The reader accepts more than the parser: invalid Unicode, and any depth.
       Require(value.has_value() || !whole.has_value(), "what is JSON is read");
-      // Where a word is wrong, the place that is told depends on the piece.
+      // The position in an error message depends on the piece, so messages are not compared.
       kept += value ? json::Write(*value) : "refused";
       Require(kept.size() < 16 * (kMost + text.size()), "what is kept has a bound");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API server and a kubeconfig say: a stream cut into lines wherever it is cut, its events,
-// the pods and other objects in them, refusals, times to wait, and a file with an access.
+// Texts from the API server: a watch stream in any pieces, its events, their objects, errors and
+// retry times. Also a kubeconfig.
 
 #include <vector>
 
@@ -25,7 +25,7 @@ kube::PodFields Few() {
   return {.keys = {"a"}, .resource = few, .variable = few, .quota = true};
 }
 
-// The events of a stream, up to what is none.
+// The events of a stream, up to the first invalid one. `piece`: bytes that are added at once.
 std::vector<kube::WatchEvent> EventsOf(std::string_view text, size_t piece) {
   kube::EventReader reader(kube::PodForm(Few()));
   std::vector<kube::WatchEvent> found;
@@ -35,7 +35,7 @@ std::vector<kube::WatchEvent> EventsOf(std::string_view text, size_t piece) {
   return found;
 }
 
-// By their form pods are the same, unless they are too large for it.
+// A pod that is read with the form must equal one read without it, unless it is too large.
 void CheckForm(const tessera::json::Value& object) {
   const std::string text = tessera::json::Write(object);
   if (text.size() > tessera::json::Shape::kLongest / 2) return;
@@ -50,7 +50,7 @@ void CheckForm(const tessera::json::Value& object) {
   if (whole && by_form->excess.empty()) Require(*whole == *by_form, "nor to what is read");
 }
 
-// Everything is asked for, or what begins with an "a".
+// Reads the pod with all fields, and with only those that begin with an "a".
 void CheckPod(const tessera::json::Value& object) {
   const auto few = [](std::string_view name) { return name.starts_with('a'); };
   const auto all = [](std::string_view) { return true; };
@@ -76,7 +76,7 @@ void CheckPod(const tessera::json::Value& object) {
   }
 }
 
-// Whatever kind it says it is of.
+// Reads the object as each other kind.
 void CheckOthers(const tessera::json::Value& object) {
   const auto all = [](std::string_view) { return true; };
   const auto quota = kube::ReadResourceQuota(object, all);

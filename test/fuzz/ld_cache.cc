@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's cache of a driver's root, whatever stands in it.
+// The loader's cache of a driver's root.
 
 #include "backend/nvidia/cdi/ld_cache.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's list of a process's mounts, as the limiter reads it in any program: what pods and
-// images mount is in it, by the names that they chose.
+// The kernel's list of a process's mounts, as the limiter reads it in any program. Pods and images
+// choose the names of their mounts, so any bytes may be in it.
 
 #include "limiter/limits/mounts.h"
 #include "test/fuzz/fuzz.h"

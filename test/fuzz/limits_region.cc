@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process without variables takes from its container's region, which another one wrote: how
-// long the file is (4 bytes), then pairs of a place (4 bytes) and a value (8 bytes) put into a good
-// one.
+// The limits that a process without variables reads from its container's region, which another
+// process wrote. An input is the file's length (4 bytes), then pairs of a place (4 bytes) and a
+// value (8 bytes). The values are written into a valid region.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using fuzz::Require;
 
-// A file of this process's, whose holes cost nothing.
+// This process's region file. Only the parts that are read are written; the rest is a hole.
 class File {
  public:
   File() : path_("/dev/shm/tessera-fuzz-" + std::to_string(getpid())) {
@@ -46,7 +46,7 @@ class File {
   }
 
  private:
-  // What is between, slots, nobody asks for.
+  // The file offset of a place. The slots between head and tail are left out: no limit is in them.
   static off_t PlaceOf(uint32_t word) {
     constexpr size_t kHead = offsetof(HamiRegion, slots) / 8;
     constexpr size_t kTail = (kAccountingOffset + 64 - offsetof(HamiRegion, proc_num)) / 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tessera mps` leaves for the agent: any text is refused, or read to what writing and reading
-// gives again.
+// The status file that `tessera mps` writes for the agent. A text that parses, is written and
+// parsed again must give the same.
 #include "backend/nvidia/mps/status.h"
 #include "test/fuzz/fuzz.h"
 

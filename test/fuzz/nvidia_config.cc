@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of NVIDIA's device plugin: any text, and any words behind its first zero byte,
-// are a configuration or a list of problems; what is good can be printed as a file of ours.
+// The configuration of NVIDIA's device plugin: a file's text, then command line words, each after a
+// zero byte. Any input is a configuration or gives a list of problems. A configuration that loads
+// must print as a file of Tessera that loads as the same.
 
 #include "base/quote.h"
 #include "base/text.h"
@@ -18,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tessera::config::nvidia::Sources sources;
   sources.file = Document::Parse("any.yaml", text.substr(0, end));
   if (end != std::string::npos) {
-    // A file of ours is text, whatever a command line may be.
+    // A command line may have any bytes, but a file of Tessera must be UTF-8.
     const std::string words = tessera::ValidUtf8(text.substr(end + 1));
     sources.line = tessera::config::nvidia::ParseCommandLine(tessera::Split(words, '\0'));
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person may ask for on the control socket: the first line is the path, the rest the body.
-// What is read is followed as far as no file is needed, and what the agent would then write reads
-// back.
+// An order on the control socket: the first line is the path, the rest the body. A valid order is
+// carried out as far as no file is needed. The state that the agent would write must read back.
 
 #include "agent/control_request.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod's annotations say of how its devices are chosen: the policy, a line's end, the
+// A pod's annotations for the choice of devices: the first line is the policy, the rest the
 // weights.
 #include "hami/policies.h"
 

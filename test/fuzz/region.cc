@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostile region (hostile_region.h) as the library's processes use it: what they hold, hand to
-// each other, launch and are charged.
+// A hostile region (hostile_region.h), as the limiter in a process uses it: memory, lending between
+// processes, launches and charges. All amounts and waits must stay bounded.
 
 #include <sys/mman.h>
 
@@ -21,7 +21,7 @@ using fuzz::Require;
 
 constexpr uint64_t kNow = uint64_t{1} << 40;
 
-// A good one. What was written into the last one is dropped, page by page.
+// A valid region. It is a private mapping, so MADV_DONTNEED drops the last input's pages.
 Region* Good() {
   static Region* const region = [] {
     const int file = memfd_create("region", MFD_CLOEXEC);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server takes out of a request: the first line is its target, the rest its body. And what
-// our client writes into a query is what the server reads. All of it is a request as it comes, too.
+// HTTP requests to the agent's server. The first line is a request's target, the rest its body. The
+// server must read a query as our client writes it. The whole text is also read as raw bytes from a
+// connection.
 
 #include "http/request.h"
 
@@ -35,8 +36,8 @@ std::string Said(const std::optional<tessera::http::Reading>& reading) {
   return std::to_string(std::get<tessera::http::Response>(*reading).status);
 }
 
-// However much of a request has come, more of it changes nothing that was decided; and in parts it
-// is the same request.
+// Reads the text whole and in two parts: the result must be the same. More bytes must not change a
+// decision that was made.
 void CheckWhole(const std::string& text) {
   using tessera::http::Takes;
   constexpr Takes kAll{.posts = true, .header = 512, .body = 256, .chunks = true, .requests = 9};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario of the demonstration: any text is one, or has problems.
+// A scenario of `tessera-sim demo`. Any text is a scenario, or gives a list of problems.
 
 #include "sim/demo/scenario.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod's own annotations say of the size of its virtual GPUs: lines of KEY=VALUE, the key
-// without the part that all have.
+// A pod's annotations for the size of its virtual GPUs: lines of KEY=VALUE. KEY omits the common
+// prefix.
 
 #include "placement/asked_sizes.h"
 
@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         line.substr(std::min(end + 1, line.size()));
   }
   const tessera::kube::Container container{.name = "main", .limits = {{"nvidia.com/gpu", "1"}}};
-  const auto request = tessera::ResolveSizes(pod, container, {.count_name = "nvidia.com/gpu"});
+  const auto request = tessera::ResolveSizes(
+      pod, container, {.count_name = "nvidia.com/gpu", .memory_name = "nvidia.com/gpumem"});
   if (!request) {
     const std::string& why = request.error().message;
     Require(!why.empty() && why.size() < 1000, "a refusal says why, briefly");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's state files: any text is refused, or read to what writing and reading gives again.
+// The agent's state files. A text that parses, is written and parsed again must give the same.
 
 #include "node/state.h"
 

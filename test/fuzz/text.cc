@@ -26,7 +26,7 @@ void CheckOrder(const std::vector<std::string>& words) {
   }
 }
 
-// The word as a device's id: its replicas' ids lead back to it.
+// Takes the word as a device's id. Its shares' ids must lead back to it.
 void CheckShareIds(const std::string& word) {
   tessera::Device device;
   device.key = {"dummy.com/npu", word};

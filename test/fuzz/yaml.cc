@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as YAML: whatever it is, it is read whole or refused with a place.
+// YAML. Any text is read whole, or refused with a message.
 
 #include "config/schema/yaml.h"
 

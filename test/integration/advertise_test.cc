@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lists kubelet gets, and when; and what is no reason to register again.
+// Which lists kubelet gets, and when. And which changes cause no new registration.
 #include "agent_fixture.h"
 #include "os/files.h"
 
@@ -22,7 +22,7 @@ TEST_F(AdvertiseTest, TheFirstBadNewsDoesNotWaitForTheDebounce) {
   StartAll(kEight, "advertise: {debounce: 10s}\n");
   ListsUntil(ListOf(8, 8));
 
-  // Both are known at once; only what does not wait makes a list with one of them.
+  // The agent sees both faults at once. A list with only one of them shows that it did not wait.
   SetFaults(Failing({"0", "1"}));
 
   EXPECT_EQ(ListsUntil(ListOf(7, 8)), Lists{ListOf(7, 8)});
@@ -31,7 +31,7 @@ TEST_F(AdvertiseTest, TheFirstBadNewsDoesNotWaitForTheDebounce) {
 TEST_F(AdvertiseTest, WhatChangesWithinTheDebounceAfterTheFirstBadNewsMakesOneList) {
   StartAll(kEight, "advertise: {debounce: 3s}\n");
   ListsUntil(ListOf(8, 8));
-  // The scan after the first look at the ledger makes a list of its own.
+  // The scan after the first comparison of the ledger sends a list of its own.
   ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="dummy.com/npu",result="good"})", 2));
   SetFaults(Failing({"0", "1"}));
   ListsUntil(ListOf(6, 8));  // the debounce has just ended
@@ -47,7 +47,7 @@ TEST_F(AdvertiseTest, AnUnchangedListIsNotSentAgain) {
   StartAll(kFour);
   ListsUntil(ListOf(4, 4));
 
-  // A device that is out already breaks: kubelet is told nothing new.
+  // A cordoned device breaks: kubelet's list stays the same.
   ASSERT_TRUE(Order("/cordon", {{"device", "2"}, {"reason", "loud fan"}}));
   Fault("fail", "2", "on fire");
   ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) {
@@ -68,7 +68,7 @@ TEST_F(AdvertiseTest, AKubeletThatWritesItsCheckpointAgainAndAgainIsNotRegistere
 
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(os::WriteFileAtomically(checkpoint, text));
 
-  // Were the stream ended by what came before, this would be told by a later registration only.
+  // Had these writes ended the stream, only another registration could bring the next list.
   Fault("fail", "3", "on fire");
   Expect(kNpu, 4, 3);
   EXPECT_EQ(Registrations(kNpu), 1);

@@ -70,7 +70,7 @@ void NodeUnderTest::WriteConfig(const std::string& text) {
 void NodeUnderTest::StartKubelet(kubelet::ConnectionRules rules) {
   kubelet::EmbeddedOptions options;
   options.root = dir_ + "/kubelet";
-  // For tools/matrix, which runs tests that were written for one kubelet with the rules of another.
+  // tools/matrix runs tests that were written for one kubelet with the rules of another.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
   const char* wanted = std::getenv("TESSERA_KUBELET_RULES");
   bool newest = wanted != nullptr && std::string_view(wanted) == "1.37";
@@ -227,7 +227,7 @@ void NodeUnderTest::FaultOf(const std::string& resource, const std::string& verb
 }
 
 void NodeUnderTest::SetFaults(const json::Object& devices) {
-  // Not synced: a busy disk would part what tests tell together.
+  // Not synced: a busy disk would separate faults that a test sets together.
   ASSERT_TRUE(os::ReplaceFile(dir_ + "/state/dummy/dummy.com_npu.json",
                               json::Write({{"version", 1}, {"devices", devices}})));
 }
@@ -318,6 +318,12 @@ std::vector<std::string> NodeUnderTest::EventsSoFar(kubelet::KubeletEvent::Kind 
 
 std::vector<std::string> NodeUnderTest::ListsUntil(const std::string& last) {
   return EventsUntil(kubelet::KubeletEvent::Kind::kList, last);
+}
+
+std::vector<std::string> NodeUnderTest::OffersUntil(const std::string& last) {
+  std::vector<std::string> lists = ListsUntil(last);
+  std::erase_if(lists, [](const std::string& list) { return list.find(": 0 of ") != list.npos; });
+  return lists;
 }
 
 void NodeUnderTest::ForgetListsOfTheEnded() {

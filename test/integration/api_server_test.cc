@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped binary and an API server over TLS, which is in a file of its own beside the binary.
+// The shipped binary and an API server over TLS. The code for TLS is in a file next to the binary.
 #include <csignal>
 #include <filesystem>
 #include <thread>
@@ -24,14 +24,14 @@ class ApiServerTest : public AgentTest {
     thread_.join();
   }
 
-  // More of a configuration: how the API server is reached.
+  // The part of the configuration that names the API server.
   std::string Access() const {
     const auto file = fake::WriteKubeconfig(dir_, server_.port(), authority_.certificate);
     EXPECT_TRUE(file);
     return fmt::format("api: {{kubeconfig: {}, nodeName: n1, condition: \"off\"}}\n",
                        file.value_or(""));
   }
-  // The binary in a directory without any other file.
+  // A copy of the binary in a directory without any other file.
   std::string Alone() const {
     const std::string alone = dir_ + "/alone";
     const std::string file = alone + "/tessera";
@@ -73,7 +73,7 @@ TEST_F(ApiServerTest, ADeviceThatFailsIsToldOverTls) {
   ASSERT_TRUE(Await([&] { return !Told().empty(); }));
   EXPECT_EQ(Told()[0], "POST /api/v1/namespaces/default/events");
   agent_.Signal(SIGTERM);
-  EXPECT_EQ(agent_.Wait(), 0);  // a sanitizer looks for leaks then
+  EXPECT_EQ(agent_.Wait(), 0);  // a sanitizer looks for leaks at this end
 }
 
 TEST_F(ApiServerTest, WithoutTheFileOfTlsKubeletIsServedAndTheLogSaysWhatIsMissing) {
@@ -90,7 +90,7 @@ TEST_F(ApiServerTest, WithoutTheFileOfTlsKubeletIsServedAndTheLogSaysWhatIsMissi
 
   EXPECT_TRUE(AwaitLog(fmt::format(
       "TLS needs libtessera-tls.so, which is missing (looked for {0}/alone/libtessera-tls.so, "
-      "{0}/lib/tessera/libtessera-tls.so): install the program and this file of one build",
+      "{0}/lib/tessera/libtessera-tls.so): install the program and this file from one build",
       dir_)));
   Expect(kNpu, 4, 3);
   EXPECT_TRUE(Run("pod", {{kNpu, 2}}).admitted);

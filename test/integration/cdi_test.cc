@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CDI document on disk, and who else touches it.
+// The CDI document on disk, and other writers of it.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -21,7 +21,7 @@ constexpr char kFault[] = R"(tessera_fault{fault="cdi"})";
 
 class CdiTest : public AgentTest {
  protected:
-  // One NPU whose containers find this variable.
+  // One NPU whose containers get this variable.
   void Configure(const std::string& variable) {
     WriteConfig(Config("  - {name: dummy.com/npu, env: " + variable +
                        ", strategies: [cdi-cri], cdi: {kind: dummy.com/npu, dir: " + dir_ +
@@ -84,8 +84,8 @@ TEST_F(CdiTest, ADocumentThatWasRemovedIsBackWithinASecond) {
   ASSERT_TRUE(os::RemoveFile(path_));
   ExpectBackSoon();
   EXPECT_TRUE(AwaitMetric(kPutBack, 1));
-  EXPECT_TRUE(AwaitLog("WARN the CDI document is not as it was written path=" + path_ +
-                       " now=\"cannot open " + path_ + ": No such file or directory\"\n"));
+  EXPECT_TRUE(AwaitLog("WARN the CDI document was changed or removed; the agent restores it path=" +
+                       path_ + " now=\"cannot open " + path_ + ": No such file or directory\"\n"));
   ASSERT_TRUE(os::RemoveTree(dir_ + "/cdi"));
   ExpectBackSoon();
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
@@ -106,7 +106,8 @@ TEST_F(CdiTest, ADocumentThatSaysSomethingElseIsPutBackWhereNoOtherInstanceRuns)
   StartFirst();
 
   ASSERT_TRUE(os::WriteFileAtomically(path_, DocumentWith("ANOTHER")));
-  // A change in kubelet's directory: for a while it is looked at often, and the document with it.
+  // After a change in kubelet's directory the agent looks at it often for a while, and at the
+  // document with it.
   ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/kubelet/device-plugins/any", ""));
 
   EXPECT_TRUE(Await([&] { return OnDisk() == document_; })) << OnDisk();
@@ -143,12 +144,12 @@ TEST_F(CdiTest, OfTwoInstancesTheWriterPutsItsDocumentBackAndItsSuccessorItsOwn)
   ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/second.yaml", config));
   os::Process second =
       StartAgent({"/bin/sh", "-c", R"(exec "$1" agent --config )" + dir_ + "/second.yaml", "sh"});
-  // Who comes writes what it grants by before it registers.
+  // A new instance writes its document before it registers.
   ASSERT_TRUE(Await([&] { return OnDisk() == DocumentWith("SECOND"); })) << OnDisk();
   ASSERT_TRUE(AwaitRegistrations(kNpu, 2));
 
   ASSERT_TRUE(os::RemoveFile(path_));
-  ExpectBackSoon();  // the first one's
+  ExpectBackSoon();  // the first instance's document
   agent_.Signal(SIGKILL);
   agent_.Wait();
   agent_ = std::move(second);

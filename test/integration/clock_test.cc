@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of day jumps while the agent runs: nothing that it does may depend on it. The time since
-// boot jumps where a test cannot wait.
+// The time of day jumps while the agent runs, and must change no behaviour. The time since boot
+// jumps where a test cannot wait.
 #include "agent_fixture.h"
 #include "notify_socket.h"
+#include "os/files.h"
 #include "preload_control.h"
 
 namespace tessera {
@@ -38,7 +39,7 @@ TEST_P(ClockTest, AClockThatJumpsAYearChangesNothing) {
   ASSERT_TRUE(pod.admitted) << pod.message;
   const std::string checks =
       R"(tessera_health_checks_total{resource="dummy.com/npu",result="good"})";
-  // While one device is sick, all are checked again and again.
+  // While one device is sick, the agent checks all of them again and again.
   Fault("fail", "3", "on fire");
   Expect(kNpu, 4, 3);
   ASSERT_TRUE(AwaitMetric(checks, 8));
@@ -52,7 +53,7 @@ TEST_P(ClockTest, AClockThatJumpsAYearChangesNothing) {
   EXPECT_EQ(Status(kNpu).allocatable, 3);
   EXPECT_EQ(Registrations(kNpu), 1);
   EXPECT_EQ(EventsSoFar(kubelet::KubeletEvent::Kind::kStreamEnded), Texts{});
-  // What waits or has a deadline works as before.
+  // Waits and deadlines work as before.
   Fault("heal", "3");
   Expect(kNpu, 4, 4);
   const Steady ended = SystemClock().Now();
@@ -60,7 +61,7 @@ TEST_P(ClockTest, AClockThatJumpsAYearChangesNothing) {
   ExpectSoon(kNpu, 4, 4, ended);
   EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
   EXPECT_TRUE(Run("b", {{kNpu, 3}}).admitted);
-  // The jump was seen: lines begin with the year.
+  // The agent saw the jump: a log line begins with the year.
   const std::string log = Log();
   EXPECT_NE(log.substr(log.rfind('\n', log.size() - 2) + 1, 4), log.substr(0, 4));
 }
@@ -90,18 +91,20 @@ INSTANTIATE_TEST_SUITE_P(By, ClockTest,
 
 class UptimeTest : public AgentTest {};
 
-// It would end the agent, and with it all that is well.
+// The service manager would end the agent, and with it the resources that work.
 TEST_F(UptimeTest, TheServiceManagerWaitsForWhatCannotBeCheckedNoLongerThan45Seconds) {
   NotifySocket manager(dir_ + "/notify");
   PreloadControl control(dir_ + "/control");
-  WriteConfig(Config(std::string(kFour) +
-                     "  - {name: nvidia.com/gpu, nvidia: {driverRoot: " + dir_ + "/nowhere}}\n"));
+  WriteConfig(
+      Config(std::string(kFour) + "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 2}}\n"));
+  ASSERT_TRUE(os::MakeDirectories(dir_ + "/state/dummy"));
+  FaultOf("dummy.com/tpu", "lose-all");
   StartKubelet();
   std::vector<std::string> before = control.Before();
   before.push_back("NOTIFY_SOCKET=" + dir_ + "/notify");
   agent_ = StartAgent(before);
   Expect(kNpu, 4, 4);
-  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="nvidia.com/gpu",result="failed"})", 1));
+  ASSERT_TRUE(AwaitMetric(R"(tessera_scans_total{resource="dummy.com/tpu",result="failed"})", 1));
   EXPECT_EQ(manager.Next(MSG_DONTWAIT), "");
 
   control->uptime_jump_ns = int64_t{45} * 1'000'000'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may become of the configuration file while the agent runs.
+// Faults of the configuration file while the agent runs.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ class ConfigFaultsTest : public AgentTest {
 
   std::string file() const { return dir_ + "/tessera.yaml"; }
 
-  // The one line about it, and that nothing has changed but for the count; then the mended file is
-  // read.
+  // Expects one log line about the file, and no change but the counter. The agent then reads the
+  // mended file.
   void ExpectRefusal(const std::string& reason, const std::string& place, const std::string& error,
                      const std::string& advice) {
     EXPECT_TRUE(AwaitLog("ERROR the new configuration is not used, the former one stays"));
@@ -91,8 +91,8 @@ TEST_F(ConfigFaultsTest, APipeInItsPlaceLeavesTheFormerConfiguration) {
 TEST_F(ConfigFaultsTest, TenMegabytesOfBracesLeaveTheFormerConfiguration) {
   WriteConfig(std::string(10'000'000, '{'));
 
-  ExpectRefusal("config-syntax", kWholeFile,
-                "\"more than 1048576 bytes, which is the most that a file may have\"", kSyntax);
+  ExpectRefusal("config-syntax", kWholeFile, "\"more than 1048576 bytes, the limit of a file\"",
+                kSyntax);
 }
 
 TEST_F(ConfigFaultsTest, AMegabyteOfBracesLeavesTheFormerConfiguration) {
@@ -120,6 +120,19 @@ TEST_F(ConfigFaultsTest, BytesThatAreNoTextLeaveTheFormerConfiguration) {
 
   ExpectRefusal("config-syntax", kWholeFile, "\"byte 34 (on line 2) is not text in UTF-8\"",
                 kSyntax);
+}
+
+class ChartValuesTest : public AgentTest {};
+
+TEST_F(ChartValuesTest, ValuesWithoutEffectBesideTheConfigurationAreOneLogLine) {
+  ASSERT_TRUE(os::ReplaceFile(dir_ + "/ignored-values",
+                              "devicePlugin.pluginPath: kubelet has one\ngfd.typo: unknown\n",
+                              0644));
+  StartAll(kFour);
+  EXPECT_TRUE(
+      AwaitLog("WARN values of the chart have no effect count=2 values="
+               "\"devicePlugin.pluginPath: kubelet has one; gfd.typo: unknown\"\n"));
+  Expect(kNpu, 4, 4);
 }
 
 }  // namespace

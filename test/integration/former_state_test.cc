@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node on which 0.1.0 has bound grants (state-0.1.0/README.md): the agent takes it over, and what
-// it leaves is what 0.1.0 wrote, so that 0.1.0 takes it back.
+// A node on which 0.1.0 has bound grants (state-0.1.0/README.md). The agent takes it over, and
+// leaves what 0.1.0 wrote, so that 0.1.0 can take it back.
 #include <csignal>
 #include <filesystem>
 #include <set>
@@ -37,7 +37,7 @@ class FormerStateTest : public AgentTest {
         "rootPrefix: " + node_.directory() + "\n");
     Expect(kGpu, 80, 80);
   }
-  // What the agent has of the file now, and what 0.1.0 wrote.
+  // The file's content now, and as 0.1.0 wrote it.
   std::string Now(const std::string& file) const {
     return os::ReadFile(dir_ + "/" + file).value_or("nothing");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that no kubelet in its right mind makes, on the agent's own socket.
+// Calls on the agent's own socket that no working kubelet makes.
 #include <algorithm>
 
 #include "agent_fixture.h"
@@ -24,9 +24,8 @@ class GarbageTest : public AgentTest {
         client_->Connect({.dial = SystemClock().Now() + kLimit, .cancelled = nullptr}, stopping_);
     ASSERT_TRUE(connected) << connected.error().message;
   }
-  // What Allocate answers: the refusal, or "granted". It is asked again where it was too slow,
-  // which on a machine with too much to do need not be its own fault: the best of three tries
-  // counts.
+  // Allocate's answer: the refusal, or "granted". The best of three tries counts, as a busy machine
+  // may delay one of them.
   std::string Allocate(const Ids& ids) {
     Duration best = Duration::max();
     std::string said;
@@ -85,7 +84,7 @@ TEST_F(GarbageTest, IdsThatAreNoneAreRefusedAndNamedBriefly) {
             Unknown("\"" + std::string(64, 'x') + "\"... (1000000 bytes)"));
   EXPECT_TRUE(AwaitMetric(
       R"(tessera_allocations_total{resource="dummy.com/npu",code="unknown-share"})", 5));
-  // protobuf itself takes no text that is not UTF-8.
+  // protobuf itself rejects text that is not UTF-8.
   EXPECT_EQ(
       Allocate({"\xff\xfe"}),
       "rpc error: code = InvalidArgument desc = no AllocateRequest, or one with an id that is "

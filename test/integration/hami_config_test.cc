@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped binary in the place of HAMi's device plugin: under its name, with the arguments of
-// HAMi's chart, by its device-config.yaml and config.json.
+// The shipped binary as a replacement of HAMi's device plugin: under its name, with the arguments
+// of HAMi's chart, and with its device-config.yaml and config.json.
 #include <unistd.h>
 
 #include "agent_fixture.h"
@@ -79,10 +79,10 @@ TEST_F(HamiConfigTest, WhatTheNodeHasOfItsOwnCountsAndABrokenFileChangesNothing)
   Expect(kGpu, 24, 24);
 }
 
-// An editor that empties the file before it writes it made whole GPUs of all shares.
+// An editor may empty the file before it writes it. The empty file made whole GPUs of all shares.
 TEST_F(HamiConfigTest, AFileOfAnotherFormatChangesNothingWhileTheAgentRuns) {
   Write(file_, "nvidia: {deviceSplitCount: 10}\n");
-  StartPlugin({});  // a flag of HAMi's alone would not go with another format
+  StartPlugin({});  // HAMi's own flags are refused with a file of another format
   Expect(kGpu, 80, 80);
   Write(file_, "");
   EXPECT_TRUE(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices that break, and what becomes of them.
+// Devices that break, and the lists and verdicts that follow.
 #include <unistd.h>
 
 #include <csignal>
@@ -41,7 +41,7 @@ TEST_F(HealthTest, ASickDeviceStaysSickAcrossAKillOfTheAgent) {
   EndAgent(SIGKILL);
   agent_ = StartAgent();
 
-  // kubelet's first list of the new agent already says so: 4 is never seen.
+  // The new agent's first list already shows the fault: kubelet never sees 4 healthy devices.
   Expect(kNpu, 4, 3);
   EXPECT_FALSE(Healthy(Status(kNpu), "2"));
 }
@@ -103,7 +103,7 @@ TEST_F(HealthTest, WhenTheWholeBusIsLostTheListStaysUnhealthyAndComesBack) {
   EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
 }
 
-// The rate is the fault's; nothing is awaited by it.
+// The sleeps make the fault's rate; no assertion waits by them.
 TEST_F(HealthTest, OfADeviceThatFlapsTenTimesASecondOneListIsSent) {
   using Texts = std::vector<std::string>;
   WriteConfig(WithRecovery(Config(kFour), "1h"));
@@ -112,7 +112,7 @@ TEST_F(HealthTest, OfADeviceThatFlapsTenTimesASecondOneListIsSent) {
   Expect(kNpu, 4, 4);
   const kubelet::Admission pod = Run("a", {{kNpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
-  // Until then a list may be sent again, for kubelet to write down who holds what.
+  // Until then the agent may send a list again, so that kubelet writes its checkpoint.
   ASSERT_TRUE(LedgerKnows("a"));
 
   const Steady began = SystemClock().Now();
@@ -160,10 +160,11 @@ TEST_F(HealthTest, ADeviceThatReturnsUnderAnotherIndexIsTheSameDeviceAtItsNewPla
   ASSERT_TRUE(next.admitted) << next.message;
   EXPECT_EQ(next.grants[0].ids, pod.grants[0].ids);
   EXPECT_EQ(next.grants[0].response.mounts[0].host_path, data + "/npu7");
-  EXPECT_EQ(LinesWith(fmt::format("WARN device unhealthy device={}/{} from=healthy reason=vanished "
-                                  "error=\"{}/by-id/A is gone\" advice=",
-                                  kNpu, pod.grants[0].ids[0], data)),
-            1u);
+  // Its check or a scan may notice first. They say it in different words.
+  EXPECT_EQ(
+      LinesWith(fmt::format("WARN device unhealthy device={}/{} from=healthy reason=vanished ",
+                            kNpu, pod.grants[0].ids[0])),
+      1u);
   EXPECT_EQ(MetricNow(R"(tessera_health_transitions_total{resource="dummy.com/npu",from="healthy",)"
                       R"(to="unhealthy",reason="vanished"})"),
             1);

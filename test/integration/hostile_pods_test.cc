@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods of a user who may make pods and no more, on a node of others: what they say costs the agent
-// a bound amount.
+// Pods of a user who may only create pods, on a node with other users' pods. Their contents cost
+// the agent a bounded amount.
 #include <fmt/core.h>
 
 #include <thread>
@@ -21,7 +21,7 @@ std::string Times(int count, const std::string& text) {
   return all;
 }
 
-// `more` stands in its only container, `annotations` on it.
+// `more` is put into the pod's only container, `annotations` into its metadata.
 std::string PodText(const std::string& name, const std::string& more,
                     const std::string& annotations, const std::string& containers = "") {
   return fmt::format(
@@ -32,7 +32,7 @@ std::string PodText(const std::string& name, const std::string& more,
       name, more, annotations, containers);
 }
 
-// Its pods are listed in pages, as an API server does: each answer is one chunk.
+// An API server that lists the pods in pages, each in one chunk.
 class HostileServer {
  public:
   explicit HostileServer(std::vector<std::string> pods)
@@ -124,7 +124,8 @@ TEST_F(HostilePodsTest, WhatTheySayCostsABoundAmountAndNobodyElseHisContainer) {
   const HostileServer api(std::move(pods));
   StartAll(kTenRequested, OfWorker(node_.directory(), dir_, api.port()));
   Expect(kGpu, 80, 80);
-  // What is asked for before all were listed waits, and is tried again by kubelet.
+  // A container that starts before all pods are listed waits and may fail. Kubelet would try it
+  // again.
   kubelet::Admission good;
   ASSERT_TRUE(Await([&] {
     good = RunPod("good");
@@ -137,9 +138,9 @@ TEST_F(HostilePodsTest, WhatTheySayCostsABoundAmountAndNobodyElseHisContainer) {
   const kubelet::Admission noted = RunPod("noted-0");
 
   ASSERT_EQ(many.start_failures.size(), 1U);
-  EXPECT_NE(many.start_failures[0].second.find(
-                "pod team/many-0: what was chosen for it is not what it asks for: it has more than "
-                "98304 bytes of what is read"),
+  EXPECT_NE(many.start_failures[0].second.find("pod team/many-0: its placement does not match its "
+                                               "request: its fields that are read have more than "
+                                               "98304 bytes"),
             std::string::npos)
       << many.start_failures[0].second;
   ASSERT_EQ(noted.start_failures.size(), 1U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node whose agent is killed at one call of one kind, wherever in its life that falls, and what
-// must be true of its successor. One thread, which must outlive the agent.
+// A node whose agent is killed at one call of one kind, anywhere in its life, and the checks of its
+// successor. One thread, which must outlive the agent.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace tessera {
 
 class KillScenario : private NodeUnderTest {
  public:
-  // The agent's life up to that call: it starts and registers, a pod is allocated a device, another
-  // device fails and heals, the configuration changes, a device is cordoned, the agent is told to
-  // stop. True when it was killed, false when it came to its end before the call.
+  // Plays the agent's life up to that call. It registers, a pod gets a device, and another device
+  // fails and heals. Then the configuration changes, a device is cordoned, and the agent must stop.
+  // True: it was killed. False: its life ended before the call.
   bool Play(faults::Call call, uint32_t at);
-  // Starts the successor and checks that all is as kubelet and the pod knew it.
+  // Starts the successor, and checks that it agrees with kubelet and the pod.
   void CheckSuccessor();
-  // Calls of the kind that were made.
+  // The number of calls of this kind that the agent made.
   uint32_t CountOf(faults::Call call) { return control_.CountOf(call); }
   // From the successor's start to its first list with kubelet.
   Duration comeback() const { return comeback_; }
@@ -39,7 +39,7 @@ class KillScenario : private NodeUnderTest {
 
   void Go();
   bool Dead();
-  // Until it holds (true), or the agent has died.
+  // Waits until the condition holds (true), or the agent has died.
   bool Holds(const std::function<bool()>& condition);
   bool Shows(int capacity, int allocatable);
   void ForgetLists();
@@ -52,8 +52,8 @@ class KillScenario : private NodeUnderTest {
   bool dead_ = false;
   int exit_ = -1;
   kubelet::Admission pod_;
-  bool kubelet_knows_ = false;  // that device 3 is sick
-  bool cordoned_ = false;       // the agent said so
+  bool kubelet_knows_ = false;  // kubelet has a list with device 3 unhealthy
+  bool cordoned_ = false;       // the agent confirmed it
   Duration comeback_{0};
 };
 

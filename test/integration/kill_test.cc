@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent is killed at every call by which it leaves something behind, one after the other.
+// The agent is killed at every call that leaves a trace on the node, one call after the other.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using faults::Call;
 
-constexpr int kAtOnce = 4;  // each waits most of its time
+constexpr int kAtOnce = 4;  // nodes; each waits most of its time
 constexpr const char* kCallNames[faults::kCalls] = {"write",     "writev", "pwrite",    "rename",
                                                     "renameat2", "fsync",  "fdatasync", "unlink",
                                                     "unlinkat",  "bind",   "send",      "sendmsg"};
@@ -27,8 +27,8 @@ const char* NameOf(Call call) {
 
 struct Calls {
   const char* name;
-  std::vector<Call> made;      // by every agent: where none is seen, the library does not see it
-  std::vector<Call> possible;  // by another release of a library that the agent is built with
+  std::vector<Call> made;      // every agent makes these, or the preloaded library misses them
+  std::vector<Call> possible;  // an agent with another release of a library may make these
 };
 
 // For the names of tests.
@@ -36,7 +36,7 @@ void PrintTo(const Calls& calls, std::ostream* out) {
   *out << calls.name;
 }
 
-// The nodes of one sweep, on several threads.
+// The nodes of one sweep, on several threads. Each thread plays one node at a time.
 class Sweep {
  public:
   explicit Sweep(Call call) : call_(call) {
@@ -56,8 +56,8 @@ class Sweep {
   Duration slowest() const { return slowest_; }
 
  private:
-  // No two runs make the same number of calls: it ends beyond what the whole life needed, at the
-  // first call that was not reached.
+  // Runs differ in their number of calls. So the sweep ends at the first call that was not reached
+  // and is not below the whole life's count.
   void KillOneAfterTheOther() {
     while (!over_ && !testing::Test::HasFailure()) {
       const uint32_t at = ++next_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kubelet that goes wrong: how soon the agent is registered again, and what it says meanwhile.
+// Faults of kubelet: how soon the agent is registered again, and what it reports until then.
 #include <csignal>
 
 #include "agent_fixture.h"
@@ -18,20 +18,21 @@ class KubeletFaultsTest : public AgentTest {
     Expect(kNpu, 4, 4);
     pod_ = Run("a", {{kNpu, 1}});
     ASSERT_TRUE(pod_.admitted) << pod_.message;
-    // Kubelet may follow the list before its answer arrives, which a stream's end makes worthless.
+    // Kubelet may read the list before its answer to Register arrives. A stream that ends in
+    // between would make the answer worthless.
     ASSERT_TRUE(AwaitMetric(kRegistered, 1));
   }
   void EndKubelet() {
     kubelet_->Stop();
     kubelet_.reset();
   }
-  // The agent's next call hangs.
+  // The agent's next Register call hangs.
   void HangInRegister() {
     kubelet_->HangInRegister(true);
     ASSERT_TRUE(kubelet_->DropStream(kNpu));
     ASSERT_TRUE(AwaitState("registering"));
   }
-  // What the agent says of its one resource.
+  // Waits for the state of the agent's one resource on the inventory page.
   bool AwaitState(const std::string& state) {
     return AwaitPage("/inventory", [&](const json::Object& page) {
       const json::Array* resources = json::GetArray(page, "resources");
@@ -39,8 +40,8 @@ class KubeletFaultsTest : public AgentTest {
              json::GetString(resources->at(0).as_object(), "state") == state;
     });
   }
-  // All is as before, the pod included, soon after `end` has ended the cause, of which the log says
-  // so much, once.
+  // After `end` has ended the cause, all is soon as before, the pod included. The log has `said`
+  // once.
   template <class End>
   void ExpectBackSoonAfter(End end, const std::string& said = kHungUp) {
     const int before = Registrations(kNpu);
@@ -75,7 +76,7 @@ TEST_F(KubeletFaultsTest, AKubeletThatNeverComesBackIsWaitedForInOneLine) {
 TEST_F(KubeletFaultsTest, AfterARestartOfKubeletTheAgentIsBackWithinASecond) {
   StartWithPod();
   EndKubelet();
-  // The next kubelet takes the socket away, which the agent might come to see first.
+  // The next kubelet removes the socket, which the agent could see before the hang-up.
   ASSERT_TRUE(AwaitLog(kHungUp));
 
   ExpectBackSoonAfter([&] { StartKubelet(); });
@@ -144,10 +145,10 @@ TEST_F(KubeletFaultsTest, AKubeletThatNeverAsksIsRegisteredWithAnewAfterTenSecon
 
   Expect(kNpu, 4, 4);
   EXPECT_LT(SystemClock().Now() - accepted, Duration(10'000) + kSoon);
-  EXPECT_EQ(LinesWith("WARN no stream after registration reason=stream-missing error=\"kubelet "
-                      "took the registration of dummy.com/npu and never asked for its list\" "
-                      "advice="),
-            1u);
+  EXPECT_EQ(
+      LinesWith("WARN no stream after registration reason=stream-missing error=\"kubelet accepted "
+                "the registration of dummy.com/npu but never asked for its device list\" advice="),
+      1u);
   // Kubelet may open its stream before its answer to Register arrives.
   EXPECT_TRUE(Await([this] { return LinesWith("INFO registered resource=dummy.com/npu ") == 2; }));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kubelet that no longer reads the lists, of one resource or of all, while device after device
-// fails and the lists are so long that they fit no buffer.
+// A kubelet that no longer reads the lists of one resource, or of all. Device after device fails,
+// and the lists are too long for any buffer.
 #include <csignal>
 
 #include "agent_fixture.h"
@@ -13,22 +13,24 @@ constexpr char kTpu[] = "dummy.com/tpu";
 constexpr int kDevices = 64;
 constexpr int kReplicas = 1'000;
 constexpr int kShares = kDevices * kReplicas;
-// A list has more than a megabyte, and every device but one makes another one.
+// A list is longer than a megabyte, and every device but one causes another list.
 constexpr char kLarge[] =
     "  - {name: dummy.com/npu, policy: replicas, replicas: 1000, dummy: {count: 64}}\n"
     "  - {name: dummy.com/tpu, env: TPUS, dummy: {count: 1}}\n";
 constexpr char kQuick[] = "advertise: {debounce: 1ms}\n";
-// What is under way is bounded by gRPC's windows: about 7 lists. All would be 80 MB.
+// Lists in flight are bounded by gRPC's windows: about 7. All lists would be 80 MB.
 constexpr int kFewLists = kDevices / 4;
 constexpr int64_t kMoreMemory = 40'000;  // kB
 constexpr Duration kEndLimit{10'000};
 constexpr Duration kReadLimit{300'000};
+constexpr char kRegistrations[] =
+    R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})";
 
 class KubeletHangTest : public AgentTest {
  protected:
   int ListsSent() { return MetricNow(R"(tessera_lists_sent_total{resource="dummy.com/npu"})"); }
 
-  // Each makes a list of its own; the last device stays well.
+  // Each failure makes a list of its own; the last device stays healthy.
   void FailAllButOne() {
     const int sent = ListsSent();
     const int64_t memory = Memory("VmRSS");
@@ -52,13 +54,15 @@ class KubeletHangTest : public AgentTest {
 TEST_F(KubeletHangTest, AKubeletThatHangsInAStreamIsServedOtherwiseAndGetsTheNewestList) {
   StartAll(kLarge, kQuick);
   ASSERT_NO_FATAL_FAILURE(Expect(kNpu, kShares, kShares));
+  const int registrations = Registrations(kNpu);
   const kubelet::Admission pod = Run("a", {{kNpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
   EventsSoFar(kubelet::KubeletEvent::Kind::kList);
 
   ASSERT_TRUE(kubelet_->HangInStream(kNpu, true));
   ASSERT_NO_FATAL_FAILURE(FailAllButOne());
-  // Kubelet takes all for healthy; what it asks for on the same connection is granted from the one.
+  // Kubelet still takes all devices for healthy. On the same connection a pod gets shares of the
+  // only one that is.
   const kubelet::Admission next = Run("b", {{kNpu, 2}});
   ASSERT_TRUE(next.admitted) << next.message;
   EXPECT_EQ(next.grants[0].ids, (std::vector<std::string>{"63::0", "63::1"}));
@@ -68,11 +72,11 @@ TEST_F(KubeletHangTest, AKubeletThatHangsInAStreamIsServedOtherwiseAndGetsTheNew
 
   ASSERT_TRUE(kubelet_->HangInStream(kNpu, false));
 
-  // How soon is kubelet's part: it reads what is under way, and each of it is 64,000 devices.
+  // The time is kubelet's: it still reads the lists in flight, each with 64,000 devices.
   EXPECT_TRUE(Await(kNpu, kShares, kReplicas, kReadLimit));
   EXPECT_LT(EventsSoFar(kubelet::KubeletEvent::Kind::kList).size(), size_t{kFewLists});
   EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
-  EXPECT_EQ(Registrations(kNpu), 1);
+  EXPECT_EQ(Registrations(kNpu), registrations);
 }
 
 TEST_F(KubeletHangTest, AKubeletThatHangsInAStreamDoesNotHoldUpTheEnd) {
@@ -113,8 +117,8 @@ class StoppedKubeletTest : public KubeletHangTest {
   bool AwaitAllocatable(int count) {
     return Await([&] { return json::GetInt(Npu(), "allocatable") == count; }, kReadLimit);
   }
-  size_t Failures() { return LinesWith("WARN cannot compare the ledger "); }
-  size_t Recoveries() { return LinesWith("INFO the ledger is compared again\n"); }
+  size_t Failures() { return LinesWith("WARN cannot compare the ledger with kubelet "); }
+  size_t Recoveries() { return LinesWith("INFO the ledger is compared with kubelet again\n"); }
   // The ids that the pod holds.
   std::vector<std::string> Held(const std::string& pod) {
     std::vector<std::string> ids;
@@ -127,7 +131,7 @@ class StoppedKubeletTest : public KubeletHangTest {
     }
     return ids;
   }
-  // Runs a pod and says what it holds.
+  // Runs a pod and returns the ids that it holds.
   std::vector<std::string> RunPod(const std::string& pod, int count) {
     const json::Object container = {{"name", "main"}, {"limits", json::Object{{kNpu, count}}}};
     const json::Object body = {{"pod", pod}, {"containers", json::Array{container}}};
@@ -144,10 +148,12 @@ TEST_F(StoppedKubeletTest, GetsTheNewestListOnceItGoesOn) {
   const std::vector<std::string> held = RunPod("a", 1);
   EXPECT_TRUE(Await(
       [&] { return MetricNow(R"(tessera_ledger_reconciliations_total{result="good"})") >= 1; }));
+  const int registrations = MetricNow(kRegistrations);
 
   process_.Signal(SIGSTOP);
   ASSERT_NO_FATAL_FAILURE(FailAllButOne());
-  // Told once while it lasts, whatever the error. A slow kubelet fails before this as well.
+  // One warning for each outage, whatever the error. A slow kubelet may have failed before this
+  // one.
   EXPECT_TRUE(Await([&] { return Failures() == Recoveries() + 1; }, kReadLimit));
   EXPECT_GE(MetricNow(R"(tessera_ledger_reconciliations_total{result="failed"})"),
             static_cast<int>(Failures()));
@@ -157,7 +163,7 @@ TEST_F(StoppedKubeletTest, GetsTheNewestListOnceItGoesOn) {
   EXPECT_EQ(Held("a"), held);
   EXPECT_EQ(RunPod("b", 2), (std::vector<std::string>{"63::0", "63::1"}));
   EXPECT_TRUE(Await([&] { return Failures() == Recoveries(); }, kReadLimit));
-  EXPECT_EQ(MetricNow(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})"), 1);
+  EXPECT_EQ(MetricNow(kRegistrations), registrations);
 }
 
 TEST_F(StoppedKubeletTest, DoesNotHoldUpTheEnd) {

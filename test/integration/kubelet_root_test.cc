@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the agent looks for kubelet when nobody tells it.
+// Where the agent looks for kubelet without a configured root.
 #include "agent_fixture.h"
 #include "os/files.h"
 
@@ -8,13 +8,13 @@ namespace {
 
 class KubeletRootTest : public AgentTest {
  protected:
-  // As the others, but looking for kubelet below dir_ in the usual places.
+  // As other tests' agents, but this one looks for kubelet below dir_ in the usual places.
   void StartAgentThatSeeks() {
     std::string text =
         Config("  - {name: dummy.com/npu, dummy: {count: 4}}\n", "rootPrefix: " + dir_ + "\n");
     const std::string root = "root: " + dir_ + "/kubelet, ";
     text.replace(text.find(root), root.size(), "");
-    // Directories that are not there yet can only be looked for.
+    // No event reports a directory that does not exist yet, so the agent must poll.
     WriteConfig(WithPolling(text));
     agent_ = StartAgent();
   }
@@ -28,7 +28,7 @@ class KubeletRootTest : public AgentTest {
 };
 
 TEST_F(KubeletRootTest, KubeletIsFoundInEachOfItsUsualPlaces) {
-  // MicroK8s' place has no room for a test's directory before it (root_test.cc has it).
+  // MicroK8s' path is too long below a test's directory; root_test.cc tests it.
   for (const char* place : {"/var/lib/kubelet", "/var/lib/k0s/kubelet"}) {
     SCOPED_TRACE(place);
     StartKubeletIn(place);
@@ -51,8 +51,9 @@ TEST_F(KubeletRootTest, AKubeletThatComesLaterInAnotherPlaceIsFound) {
   StartKubeletIn("/var/lib/k0s/kubelet");
 
   ExpectSoon(kNpu, 4, 4, ended);
-  EXPECT_NE(Log().find("kubelet's directory was not found reason=kubelet-absent error=\"" + dir_ +
-                       "/var/lib/kubelet is waited for\""),
+  EXPECT_NE(Log().find("kubelet's directory was not found reason=kubelet-absent error=\"the agent "
+                       "waits for " +
+                       dir_ + "/var/lib/kubelet\""),
             std::string::npos);
 }
 

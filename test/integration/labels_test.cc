@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped binary keeps the feature file as its GPUs are, while it serves them.
+// The shipped binary keeps the feature file in step with its GPUs while it serves them.
 #include <csignal>
 
 #include "agent_fixture.h"
@@ -11,7 +11,7 @@ namespace {
 
 class LabelsTest : public AgentTest {
  protected:
-  // Nothing is found out by looking now and then.
+  // Intervals are so long that polling finds no change.
   void Start() {
     StartAll(
         "  - {name: nvidia.com/gpu, nvidia: {}}\n"

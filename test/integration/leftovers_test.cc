@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers with virtual GPUs write on the node, and leave there: an agent without any
-// capability, as in its pod, bounds the one and removes the other.
+// Files that containers with virtual GPUs write and leave on the node. An agent without any
+// capability, as in its pod, bounds them and removes them.
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,8 +47,8 @@ class LeftoversTest : public AgentTest {
     EXPECT_TRUE(os::MakeDirectories(own_ + "/" + name, 0755));
     EXPECT_TRUE(os::ReplaceFile(own_ + "/" + name + "/big", std::string(kTwentyMegabytes, 'x')));
   }
-  // Has the agent's time go on, and kubelet asked who holds what, minute by minute until that is
-  // so.
+  // Moves the agent's time on by a minute after each comparison of the ledger, until the condition
+  // holds.
   bool AwaitMinutes(const std::function<bool()>& condition) {
     int compared = 0;
     return NodeUnderTest::Await([&] {
@@ -83,7 +83,7 @@ TEST_F(LeftoversTest, WhatAContainerLockedUpIsGoneSoonAfterItsPod) {
   EXPECT_TRUE(AwaitMinutes([&] { return os::ListDirectory(Containers()) == left; }));
   EXPECT_FALSE(os::Exists(dir_ + "/state/grants/" + grant_ + ".json"));
   EXPECT_FALSE(os::Exists(OnNode("/cdi/" + GrantFileName(grant_))));
-  EXPECT_EQ(LinesWith("stays, and is tried again"), 0U);
+  EXPECT_EQ(LinesWith("; the agent retries"), 0U);
 }
 
 TEST_F(LeftoversTest, AContainerThatFillsItsDirectoryIsCutBackWhileItRuns) {
@@ -95,7 +95,7 @@ TEST_F(LeftoversTest, AContainerThatFillsItsDirectoryIsCutBackWhileItRuns) {
   EXPECT_FALSE(os::Exists(own_ + "/logs"));
   EXPECT_TRUE(os::Exists(own_));
   EXPECT_EQ(MetricNow("tessera_vgpu_leftovers"), 0);
-  EXPECT_EQ(LinesWith("a container had more in its directory than may be there"), 1U);
+  EXPECT_EQ(LinesWith("a container exceeded the limits of its directory"), 1U);
 }
 
 }  // namespace

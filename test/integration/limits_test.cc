@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine that has no more to give.
+// A machine that has run out of a resource.
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -27,7 +27,7 @@ class LimitsTest : public AgentTest {
   void SetDescriptors(const rlimit& limit) {
     EXPECT_EQ(prlimit(agent_.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
   }
-  // A connection with these bytes, as much as the other side takes at once.
+  // A connection that has sent as many of these bytes as the other side takes at once.
   static os::Fd Connect(const std::string& address, const std::string& bytes) {
     const os::Address to = os::ParseAddress(address).value();
     os::Fd fd(socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -35,7 +35,7 @@ class LimitsTest : public AgentTest {
     (void)send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return fd;
   }
-  // What the agent's first thread, the loop's, has used of the processor.
+  // Processor time that the agent's first thread, the loop's, has used.
   Duration Processor() {
     std::ifstream status("/proc/" + std::to_string(agent_.pid()) + "/schedstat");
     int64_t ns = 0;
@@ -44,7 +44,7 @@ class LimitsTest : public AgentTest {
   }
 };
 
-// Those it has are enough to serve on; a lost kubelet is found once there are some again.
+// The open descriptors suffice to serve. A lost kubelet is found once there are free ones again.
 TEST_F(LimitsTest, WithoutDescriptorsTheStreamIsServedAndALostOneIsOpenedOnceThereAreSome) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
@@ -60,7 +60,7 @@ TEST_F(LimitsTest, WithoutDescriptorsTheStreamIsServedAndALostOneIsOpenedOnceThe
       "WARN waiting for kubelet resource=dummy.com/npu reason=io error=\"cannot make a socket: Too "
       "many open files\" advice=";
   ASSERT_TRUE(AwaitLog(line));
-  ASSERT_TRUE(AwaitLog("WARN cannot compare the ledger "));
+  ASSERT_TRUE(AwaitLog("WARN cannot compare the ledger with kubelet "));
   SetDescriptors(before);
   const Steady ended = SystemClock().Now();
 
@@ -84,7 +84,7 @@ TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
       "WARN cannot accept a connection reason=io error=\"accept: Too many open files\" advice=";
   ASSERT_TRUE(AwaitLog(line));
   const Duration before_wait = Processor();
-  ASSERT_TRUE(AwaitLog("WARN cannot compare the ledger "));  // a second later
+  ASSERT_TRUE(AwaitLog("WARN cannot compare the ledger with kubelet "));  // a second later
   EXPECT_LT(Processor() - before_wait, Duration(300));
 
   SetDescriptors(before);
@@ -93,7 +93,7 @@ TEST_F(LimitsTest, AConnectionThatCannotBeAcceptedIsNotTriedWithoutPause) {
   EXPECT_GE(MetricNow(kFailedReads), 1);
 }
 
-// Connections that ask for nothing, end within a request, or do not read what they asked for.
+// Connections that send nothing, end within a request, or do not read the answer.
 TEST_F(LimitsTest, HundredsOfConnectionsToTheStatusPortCostNobodyAnything) {
   std::string config = Config("  - {name: dummy.com/npu, dummy: {count: 64}}\n");
   config.replace(config.find("\"off\""), 5, "\"127.0.0.1:0\"");
@@ -121,11 +121,11 @@ TEST_F(LimitsTest, HundredsOfConnectionsToTheStatusPortCostNobodyAnything) {
   ASSERT_TRUE(health) << health.error().message;
   EXPECT_EQ(health->body, "ok\n");
   EXPECT_EQ(order.error(),
-            (Error{Reason::kInvalid, "orders are taken on the control socket only"}));
+            (Error{Reason::kInvalid, "orders are accepted on the control socket only"}));
   EXPECT_LT(Memory("VmHWM") - before, 8 * 1024);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
   EXPECT_GT(MetricNow("tessera_http_connections_dropped_total"), 0);
-  EXPECT_TRUE(AwaitLog("WARN connections are closed to let others in "));
+  EXPECT_TRUE(AwaitLog("WARN closed connections to accept new ones "));
 }
 
 TEST_F(LimitsTest, TheLimitOfDescriptorsIsRaisedAtTheStart) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent remembers, and what becomes of it when it cannot write it down.
+// The agent's saved state, and the agent while it cannot save.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -18,12 +18,12 @@ using Texts = std::vector<std::string>;
 
 class MemoryTest : public AgentTest {
  protected:
-  // An agent on a machine whose kernel says this boot id.
+  // Starts an agent on a machine with this boot id.
   os::Process StartOnBoot(const std::string& boot_id) {
     EXPECT_TRUE(os::WriteFileAtomically(dir_ + "/boot_id", boot_id + "\n"));
     return StartAgent(WithMounts("mount --bind " + dir_ + "/boot_id " + kBootId));
   }
-  // The boot that the saved verdicts are of.
+  // The boot id of the saved verdicts.
   std::string SavedBoot() {
     const std::string log = os::ReadFile(dir_ + "/state/verdicts.jsonl").value_or("");
     auto header = json::Parse(log.substr(0, log.find('\n')));
@@ -34,7 +34,8 @@ class MemoryTest : public AgentTest {
   bool AwaitSavedBoot(const std::string& id) {
     return Await([&] { return SavedBoot() == id; });
   }
-  // What the inventory says of a device; a fresh agent's socket may come after its first list.
+  // Waits for the device's detail on the inventory page. A new agent's socket may come after its
+  // first list.
   bool AwaitDetail(const std::string& device, const std::string& detail) {
     return AwaitPage("/inventory", [&](const json::Object& page) {
       return json::GetString(DeviceOn(page, device), "detail") == detail;
@@ -81,7 +82,7 @@ TEST_F(MemoryTest, TheSecondInstanceTakesTheCordonsOverWhenTheFirstEnds) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
   os::Process second = StartAgent();
-  ASSERT_TRUE(AwaitLog("not the writer of the state"));
+  ASSERT_TRUE(AwaitLog("this instance does not write the state"));
   ASSERT_TRUE(AwaitRegistrations(kNpu, 2));
   ASSERT_TRUE(Order("/cordon", {{"device", "3"}, {"reason", "loud fan"}}));
 
@@ -108,7 +109,7 @@ TEST_F(MemoryTest, TheFirstListAfterAKillSaysWhatTheLastOneSaid) {
 
   agent_.Signal(SIGKILL);
   agent_.Wait();
-  // The device itself says nothing any more: only what was written down before the list went out.
+  // The device's fault is gone: only the verdict that was saved before the list can show it.
   SetFaults({});
   agent_ = StartAgent();
 
@@ -171,11 +172,11 @@ TEST_F(MemoryTest, OfATornStateOnlySickDevicesAreBelievedAndThatIsTold) {
   agent_ = StartAgent();
 
   ExpectSoon(kNpu, 4, 3, ended);
-  EXPECT_EQ(ListsUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
+  EXPECT_EQ(OffersUntil(ListOf(3, 4)), Texts{ListOf(3, 4)});
   EXPECT_EQ(kubelet_->GrantsOf("default", "a")[0].ids, pod.grants[0].ids);
   const auto lines = std::count(whole.begin(), whole.end(), '\n');
-  EXPECT_EQ(LinesWith(fmt::format("WARN of the saved state only sick devices are believed path={} "
-                                  "reason=state-corrupt error=\"line {} has no end\"\n",
+  EXPECT_EQ(LinesWith(fmt::format("WARN only the unhealthy devices of the saved state are used "
+                                  "path={} reason=state-corrupt error=\"line {} has no end\"\n",
                                   file, lines + 1)),
             1u);
   EXPECT_TRUE(AwaitMetric(R"(tessera_unusable_files_total{reason="state-corrupt"})", 1));
@@ -184,7 +185,7 @@ TEST_F(MemoryTest, OfATornStateOnlySickDevicesAreBelievedAndThatIsTold) {
 TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
   if (!WhyNoMounts().empty()) GTEST_SKIP() << WhyNoMounts();
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/state"));
-  // So many that their verdicts do not fit into what the last page of the log has left.
+  // So many devices that their verdicts do not fit into the rest of the log's last page.
   WriteConfig(Config("  - {name: dummy.com/npu, dummy: {count: 64, faultFile: " + dir_ +
                      "/faults/npu.json}}\n"));
   StartKubelet();
@@ -201,7 +202,7 @@ TEST_F(MemoryTest, AFullDiskCostsNoServiceAndIsWrittenToOnceThereIsRoom) {
   Fault("restore");
   Expect(kNpu, 64, 64);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
-  // With each of these, and then with every tick.
+  // Each of these fails to save, and then every tick does.
   EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="failed"})", 12));
   fd.Reset();
   ASSERT_TRUE(os::RemoveFile(rest));
@@ -223,7 +224,7 @@ TEST_F(MemoryTest, AStateDirectoryThatCannotBeMadeCostsNoServiceAndIsMadeOnceItC
   agent_ = StartAgent();
   Expect(kNpu, 4, 4);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
-  EXPECT_TRUE(AwaitLog("not the writer of the state directory=" + dir_ +
+  EXPECT_TRUE(AwaitLog("this instance does not write the state directory=" + dir_ +
                        "/state reason=io error=\"cannot make directory " + dir_ +
                        "/state: File exists\""));
 
@@ -245,7 +246,7 @@ TEST_F(MemoryTest, AReadOnlyStateDirectoryCostsNoServiceAndIsWrittenToOnceItCanB
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
   Fault("fail", "3", "on fire");
   Expect(kNpu, 4, 3);
-  EXPECT_TRUE(AwaitLog("WARN not the writer of the state directory=" + dir_ +
+  EXPECT_TRUE(AwaitLog("WARN this instance does not write the state directory=" + dir_ +
                        "/state reason=io error=\"cannot open " + dir_ +
                        "/state/lock: Read-only file system\" advice="));
   EXPECT_EQ(MetricNow("tessera_state_writer"), 0);
@@ -258,7 +259,7 @@ TEST_F(MemoryTest, AReadOnlyStateDirectoryCostsNoServiceAndIsWrittenToOnceItCanB
   ASSERT_TRUE(mount);
   ASSERT_EQ(mount->Wait(), 0) << os::ReadFile(dir_ + "/mount.log").value_or("");
 
-  EXPECT_TRUE(AwaitLog("INFO now the writer of the state"));
+  EXPECT_TRUE(AwaitLog("INFO this instance now writes the state"));
   EXPECT_TRUE(AwaitMetric(R"(tessera_state_writes_total{result="good"})", 2));
 }
 

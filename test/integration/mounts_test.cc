@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent in a container that mounts less than ours: of kubelet's directories the one for
-// plugins' sockets alone, as NVIDIA's device plugin has it.
+// The agent in a container that mounts less than ours: only kubelet's directory for plugins'
+// sockets, as NVIDIA's device plugin has it.
 #include "agent_fixture.h"
 #include "os/files.h"
 
@@ -56,10 +56,11 @@ TEST_F(MountsTest, WhatIsLostWithoutPodResourcesIsToldOnce) {
   ASSERT_TRUE(AwaitMetric(kFailedLooks, 3));
 
   const std::string said =
-      "WARN cannot compare the ledger reason=pod-resources-unavailable error=\"" + dir_ +
-      "/kubelet/pod-resources is not there: kubelet's checkpoint alone tells who holds what, "
-      "without the names of pods and with those that ended until kubelet writes it again, and "
-      "nothing tells when kubelet has lost this agent unnoticed\" advice=";
+      "WARN cannot compare the ledger with kubelet reason=pod-resources-unavailable error=\"" +
+      dir_ +
+      "/kubelet/pod-resources does not exist, so the agent reads kubelet's checkpoint, which lacks "
+      "pod names and still lists ended pods. If kubelet loses the agent's registration, the agent "
+      "does not notice\" advice=";
   const std::string log = Log();
 
   const size_t at = log.find(said);

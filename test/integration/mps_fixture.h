@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs shared by MPS: `tessera mps` beside the agent, as two containers have them, with programs in
-// PATH that stand for NVIDIA's.
+// GPUs shared by MPS, for tests: `tessera mps` next to the agent, as in two containers. Programs in
+// PATH stand for NVIDIA's.
 #pragma once
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ inline constexpr char kTwo[] =
     "  - {name: nvidia.com/gpu, policy: mps, replicas: 2, nvidia: {}}\n";
 
 inline constexpr char kLast[] = "nvidia.com/last";
-// GPU 7 for that one, and these for the other of the others.
+// Three resources: kLast with GPU 7, kOther with the GPUs `others`, and kGpu.
 inline std::string Three(const std::string& others) {
   return "  - {name: nvidia.com/last, policy: mps, replicas: 2, nvidia: {select: [{index: 7}]}}\n"
          "  - {name: nvidia.com/other, policy: mps, replicas: 4, nvidia: {select: [" +
@@ -74,7 +74,7 @@ class MpsTest : public AgentTest {
     ASSERT_TRUE(process);
     mps_ = *std::move(process);
   }
-  // Kubelet, both programs, and all shares of both resources.
+  // Starts `tessera mps`, kubelet and the agent with these resources.
   void StartBoth(const std::string& resources) {
     WriteConfig(WithQuickChecks(Config(resources, OnNode())));
     StartMps();
@@ -95,7 +95,7 @@ class MpsTest : public AgentTest {
   bool AwaitReady(const std::string& resource) {
     return Await([&] { return Word(resource).state == nvidia::MpsState::kReady; });
   }
-  // What the daemon was told, without the numbers of its servers.
+  // The fake daemon's log: its start and its commands, without its servers' pids.
   std::vector<std::string> Told(const std::string& resource = kGpu) {
     std::vector<std::string> lines;
     const std::string text = os::ReadFile(Directory(resource) + "/told.log").value_or("");
@@ -115,14 +115,14 @@ class MpsTest : public AgentTest {
     const std::string text = os::ReadFile(Directory() + "/told.log").value_or("");
     return std::atoi(text.c_str() + text.rfind("server=") + 7);
   }
-  // One that has ended and that nobody has waited for yet has no words.
+  // A zombie has an empty command line.
   static bool Runs(pid_t pid) {
     return !os::ReadFile("/proc/" + std::to_string(pid) + "/cmdline").value_or("").empty();
   }
   static std::string FirstWordOf(pid_t pid) {
     return Split(os::ReadFile("/proc/" + std::to_string(pid) + "/cmdline").value_or(""), '\0')[0];
   }
-  // A daemon's program and words, by a user without rights, which waits for its input.
+  // Starts a daemon's program with its arguments, as a user without rights. It waits for its input.
   static pid_t StartAsAnother(const std::string& pipe) {
     const os::Fd program(open(TESSERA_FAKE_MPS, O_RDONLY | O_CLOEXEC));
     int input[2] = {-1, -1};
@@ -140,7 +140,7 @@ class MpsTest : public AgentTest {
     if (setresuid(12345, 12345, 12345) == 0) fexecve(program.get(), argv, environment);
     _exit(127);
   }
-  // Whether a GPU of the resource was healthy and then was not.
+  // Whether a GPU of the resource was healthy and then became unhealthy.
   bool Fell(const std::string& resource) {
     for (const std::string& line : Split(Log(), '\n')) {
       const bool out = line.find("device unhealthy device=" + resource + "/") != line.npos;
@@ -156,8 +156,8 @@ class MpsTest : public AgentTest {
     const std::string text = os::ReadFile(dir_ + "/smi.log").value_or("");
     return Split(std::string(Trim(text)), '\n');
   }
-  // Since there were so many words to nvidia-smi: all of so many GPUs are let go of before any of
-  // as many is taken.
+  // After `before` calls of nvidia-smi: all of `gpus` GPUs were released before the first of as
+  // many was taken.
   void ExpectLetGoFirst(size_t before, size_t gpus) {
     std::vector<std::string> modes = Smi();
     modes.erase(modes.begin(), modes.begin() + static_cast<std::ptrdiff_t>(before));

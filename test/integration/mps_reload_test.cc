@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another configuration while MPS daemons run.
+// A new configuration while MPS daemons run.
 #include "mps_fixture.h"
 
 namespace tessera {
@@ -87,12 +87,12 @@ TEST_F(MpsTest, AConfigurationThatChangesNothingOfADaemonLeavesItAlone) {
   const pid_t daemon = Word().pid;
   const std::vector<std::string> told = Told();
 
-  // Other times, and a choice of GPUs in other words.
+  // Other times, and the same GPUs chosen by another selector.
   std::string other = kShared;
   other.replace(other.find("{mps: {"), 1, "{select: [{model: \"*A100*\"}], ");
   WriteConfig(WithQuickChecks(Config(other, OnNode())));
 
-  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_TRUE(AwaitMpsLog("MPS already runs and is kept"));
   EXPECT_EQ(Word().pid, daemon);
   EXPECT_EQ(Told(), told);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs shared by MPS, and what becomes of their daemons.
+// GPUs shared by MPS, and the life of their daemons.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,7 +49,8 @@ TEST_F(MpsTest, WithoutTheDaemonNoGpuIsOffered) {
   agent_ = StartAgent();
 
   Expect(kGpu, 16, 0);
-  EXPECT_EQ(ReasonOf(0), "mps-down");
+  // Until its first check a GPU is unverified.
+  EXPECT_TRUE(NodeUnderTest::Await([&] { return ReasonOf(0) == "mps-down"; }));
 
   StartMps();
   Expect(kGpu, 16, 16);
@@ -69,7 +70,7 @@ TEST_F(MpsTest, ADaemonThatIsKilledIsStartedAgainAndThePodsThatItServedAreNamed)
   ASSERT_EQ(kill(Word().pid, SIGKILL), 0);
 
   EXPECT_TRUE(
-      AwaitLog("pods may have lost MPS: start them anew where their CUDA calls fail "
+      AwaitLog("pods may have lost MPS; restart those whose CUDA calls fail "
                "resource=nvidia.com/gpu pods=default/a\n"));
   EXPECT_TRUE(Await([&] { return Starts() == 2; }));
   Expect(kGpu, 14, 14);
@@ -88,7 +89,7 @@ TEST_F(MpsTest, ADaemonThatHangsIsStartedAgain) {
   const pid_t other = Word(kOther).pid;
 
   ASSERT_TRUE(os::ReplaceFile(Directory() + "/hang", ""));
-  EXPECT_TRUE(AwaitMpsLog("it does not answer, asked 3 times"));
+  EXPECT_TRUE(AwaitMpsLog("it did not answer 3 times"));
   Expect(kGpu, 14, 0);
   EXPECT_EQ(Status(kOther).allocatable, 4);
   ASSERT_TRUE(os::RemoveFile(Directory() + "/hang"));
@@ -106,9 +107,10 @@ TEST_F(MpsTest, ASocketThatSomebodyRemovesIsPutBackAndTheDaemonGoesOn) {
   const std::string socket = Directory() + "/pipe/control";
 
   ASSERT_TRUE(os::RemoveFile(socket));
-  EXPECT_TRUE(AwaitMpsLog("sockets of MPS were removed or replaced, and are put back"));
-  ASSERT_TRUE(os::RemoveFile(socket));
-  ASSERT_EQ(symlink("/nowhere", socket.c_str()), 0);
+  EXPECT_TRUE(AwaitMpsLog("sockets of MPS were removed or replaced; they are restored"));
+  const std::string link = dir_ + "/link";
+  ASSERT_EQ(symlink("/nowhere", link.c_str()), 0);
+  ASSERT_EQ(rename(link.c_str(), socket.c_str()), 0);
   EXPECT_TRUE(Await([&] { return os::IsListening(socket); }));
 
   EXPECT_EQ(Word().pid, daemon);
@@ -154,7 +156,7 @@ TEST_F(MpsTest, ASupervisorThatIsKilledFindsItsDaemonAgain) {
   mps_.Wait();
   StartMps();
 
-  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_TRUE(AwaitMpsLog("MPS already runs and is kept"));
   EXPECT_EQ(Word().pid, daemon);
   EXPECT_EQ(Starts(), 1U);
   EXPECT_EQ(Status(kGpu).allocatable, 16);
@@ -171,11 +173,11 @@ TEST_F(MpsTest, ADaemonThatIsLeftRunningIsTakenOverByTheNext) {
   EXPECT_EQ(mps_.Wait(), 0);
   StartMps();
 
-  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_TRUE(AwaitMpsLog("MPS already runs and is kept"));
   EXPECT_EQ(Word().pid, daemon);
 }
 
-// Names and variables are anybody's choice.
+// Any process may take this name and set this variable.
 TEST_F(MpsTest, AnotherProgramWithTheDaemonsNameIsLeftAlone) {
   const std::string same = "CUDA_MPS_PIPE_DIRECTORY=" + Directory() + "/pipe";
   auto other =
@@ -191,7 +193,7 @@ TEST_F(MpsTest, AnotherProgramWithTheDaemonsNameIsLeftAlone) {
   EXPECT_EQ(mps_.Wait(), 0);
 
   EXPECT_EQ(Starts(), 1U);
-  EXPECT_EQ(MpsLog().find("MPS runs already"), std::string::npos);
+  EXPECT_EQ(MpsLog().find("MPS already runs"), std::string::npos);
   EXPECT_EQ(other->Poll(), std::nullopt);
 }
 
@@ -206,13 +208,13 @@ TEST_F(MpsTest, TheDaemonsProgramOfAnotherUserIsLeftAlone) {
   EXPECT_EQ(mps_.Wait(), 0);
 
   EXPECT_EQ(Starts(), 1U);
-  EXPECT_EQ(MpsLog().find("MPS runs already"), std::string::npos);
+  EXPECT_EQ(MpsLog().find("MPS already runs"), std::string::npos);
   EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
   kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
 }
 
-// As dpkg does it.
+// dpkg replaces a program in this way.
 TEST_F(MpsTest, ADaemonWhoseProgramWasReplacedIsKept) {
   const auto put = [&] {
     for (const char* name : {"/nvidia-cuda-mps-control", "/nvidia-cuda-mps-server"}) {
@@ -229,7 +231,7 @@ TEST_F(MpsTest, ADaemonWhoseProgramWasReplacedIsKept) {
   mps_.Signal(SIGKILL);
   mps_.Wait();
   StartMps();
-  EXPECT_TRUE(AwaitMpsLog("MPS runs already and is kept"));
+  EXPECT_TRUE(AwaitMpsLog("MPS already runs and is kept"));
   EXPECT_EQ(Word().pid, daemon);
   EXPECT_EQ(Starts(), 1U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The service manager's end of NOTIFY_SOCKET, for one thread.
+// The service manager's end of NOTIFY_SOCKET. One thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class NotifySocket {
     timeval limit{.tv_sec = kLimit.count() / 1'000, .tv_usec = 0};
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
-  // The next message, waited for; "" when there is none and `flags` has MSG_DONTWAIT.
+  // Waits for the next message. With MSG_DONTWAIT in `flags`, "" if there is none.
   std::string Next(int flags = 0) {
     char text[256];
     ssize_t n = recv(fd_.get(), text, sizeof text, flags);

@@ -32,7 +32,7 @@ class NvidiaCdiTest : public AgentTest {
   std::string OnDisk(const std::string& name) const {
     return os::ReadFile(node_.directory() + "/cdi/" + name).value_or("nothing");
   }
-  // The paths of the nodes in a container with this device.
+  // The paths of the device nodes in a container with this device.
   static std::vector<std::string> NodesOf(const cdi::Document& document, const std::string& id) {
     std::vector<std::string> paths;
     for (const cdi::Device& device : document.devices) {
@@ -88,7 +88,7 @@ TEST_F(NvidiaCdiTest, AMigDeviceIsItsGpusNodeAndItsOwnTwoAndNothingOfAnothers) {
     }
   }
   EXPECT_EQ(devices, 17U);
-  EXPECT_EQ(document.devices.size(), devices);  // none of a GPU in MIG mode as a whole
+  EXPECT_EQ(document.devices.size(), devices);  // a GPU in MIG mode is not among them as a whole
 
   const kubelet::Admission pod = Run("a", {{kOneG, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
@@ -106,10 +106,11 @@ TEST_F(NvidiaCdiTest, ADocumentStaysUntilASlowDriversDevicesHaveBeenFoundAgain) 
   Expect(kNpu, 1, 1);
   const std::string gpus = OnDisk("tessera-ab.com_gpu.json");
   const std::string npus = OnDisk("tessera-dummy.com_npu.json");
-  ASSERT_TRUE(Await([&] {  // what was written is taken down
+  ASSERT_TRUE(Await([&] {  // the written document is recorded
     return os::ReadFile(dir_ + "/state/cdi-documents").value_or("").find("npu") !=
            std::string::npos;
   }));
+  ASSERT_TRUE(AwaitSaved(7));
   EndAgent(SIGKILL, kGpu);
 
   node_.SetFaults("driver: {hang: [nvmlInit_v2]}");
@@ -118,8 +119,8 @@ TEST_F(NvidiaCdiTest, ADocumentStaysUntilASlowDriversDevicesHaveBeenFoundAgain) 
   ASSERT_TRUE(os::MakeDirectories(socket));
   WriteConfig(Config(GpusByCdi(), OnNode()));
   agent_ = StartAgent();
-  Expect(kGpu, 6, 6);  // they were well on this boot
-  // The socket is opened once documents have been looked at, as they are every second.
+  Expect(kGpu, 6, 6);  // healthy since a check on this boot
+  // The agent opens the socket after a look at the documents, which it takes every second.
   ASSERT_TRUE(os::RemoveTree(socket));
   ASSERT_TRUE(Await([&] { return os::Exists(socket); }));
   EXPECT_EQ(OnDisk("tessera-ab.com_gpu.json"), gpus);
@@ -136,14 +137,14 @@ TEST_F(NvidiaCdiTest, AFeatureThatTheNodeLacksIsToldOfOnce) {
   StartAll(GpusByCdi("features: [gds, gdrcopy]"), OnNode());
   Expect(kGpu, 1, 1);
 
-  const std::string lacking =
-      "what containers were to get beside their GPUs is missing, and they start without it";
+  const std::string lacking = "a feature for containers is missing; they start without it";
   const std::string log = Log();
-  EXPECT_NE(log.find("WARN " + lacking +
-                     " resource=nvidia.com/gpu feature=gds nodes=/dev/nvidia-fs* advice=\"install "
-                     "GPUDirect Storage and load its kernel module, nvidia-fs, or take it out of "
-                     "'features'\"\n"),
-            std::string::npos);
+  EXPECT_NE(
+      log.find(
+          "WARN " + lacking +
+          " resource=nvidia.com/gpu feature=gds nodes=/dev/nvidia-fs* advice=\"install GPUDirect "
+          "Storage and load its kernel module, nvidia-fs, or remove it from 'features'\"\n"),
+      std::string::npos);
   EXPECT_EQ(log.find(lacking), log.rfind(lacking));
   const kubelet::Admission pod = Run("a", {{kGpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;

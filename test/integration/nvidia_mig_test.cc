@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MIG: GPUs that are divided, and divided anew while the shipped binary and pods run.
+// MIG: GPUs that are divided, and divided again while the shipped binary and pods run.
 #include <csignal>
 
 #include "agent_fixture.h"
@@ -37,11 +37,11 @@ class MigAgentTest : public AgentTest {
   std::string ReasonOf(const std::string& id) {
     return json::GetString(DeviceOn(Page("/inventory"), id), "reason").value_or("");
   }
-  // A check may see what has happened, and say so in its words, before a scan knows what it was.
+  // A check may report the change in its own words before a scan finds the reason.
   bool AwaitReason(const std::string& id, const std::string& reason) {
     return Await([&] { return ReasonOf(id) == reason; });
   }
-  // Waits until the agent knows whose the pod's devices are.
+  // Waits until the ledger has the pod's holding.
   bool AwaitHolding() {
     return AwaitPage("/ledger", [](const json::Object& page) {
       const auto at = page.find("holdings");
@@ -194,6 +194,7 @@ TEST_F(MigAgentTest, AProfileThatIsNotKnownTakesOutItsGpuAndNoOtherUntilItIsGone
 TEST_F(MigAgentTest, AFamilysResourcesAreKnownToTheNextStart) {
   StartAll(std::string(kWhole) + kFamily, OnNode());
   Expect(kTwoG, 1, 1);
+  Expect(kOneG, 9, 9);
   const std::string held = Visible(Run("a", {{kTwoG, 1}}));
   EndAgent(SIGKILL, kTwoG);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes where GPUs are not told apart, as the shipped binary serves them.
+// Nodes whose GPUs cannot be distinguished, as the shipped binary serves them.
 #include "agent_fixture.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
@@ -9,7 +9,7 @@ namespace {
 
 class NvidiaPlatformTest : public AgentTest {
  protected:
-  // What a container is given that asks for one GPU of such a node.
+  // The grant of a container that requests one GPU of such a node.
   kubelet::Admission OnNode(const std::string& hardware, const std::string& strategies) {
     node_.emplace(dir_ + "/node", hardware);
     StartAll("  - {name: nvidia.com/gpu, strategies: [" + strategies + "], nvidia: {}}\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped binary in the place of NVIDIA's device plugin: under its name, started as its
-// DaemonSet starts it, by a ConfigMap of its own.
+// The shipped binary as a replacement of NVIDIA's device plugin: under its name, started as its
+// DaemonSet starts it, with a ConfigMap of its format.
 #include <unistd.h>
 
 #include <csignal>
@@ -19,13 +19,13 @@ class NvidiaPluginTest : public AgentTest {
  protected:
   explicit NvidiaPluginTest(const std::string& hardware = "8xa100")
       : node_(dir_ + "/node", hardware) {
-    // As the DaemonSet mounts the driver's root.
+    // The DaemonSet mounts the driver's root like this.
     EXPECT_EQ(symlink(".", (node_.directory() + "/driver-root").c_str()), 0);
     EXPECT_EQ(symlink(Binary().c_str(), program_.c_str()), 0);
     EXPECT_EQ(symlink("..data/config.yaml", file_.c_str()), 0);
   }
 
-  // Publishes the ConfigMap as kubelet does: another directory behind a link.
+  // Publishes the ConfigMap as kubelet does: a link is switched to another directory.
   void Publish(const std::string& yaml) {
     const std::string name = "..version" + std::to_string(++version_);
     ASSERT_TRUE(os::MakeDirectories(dir_ + "/" + name));
@@ -33,7 +33,7 @@ class NvidiaPluginTest : public AgentTest {
     ASSERT_EQ(symlink(name.c_str(), (dir_ + "/..data_tmp").c_str()), 0);
     ASSERT_EQ(rename((dir_ + "/..data_tmp").c_str(), (dir_ + "/..data").c_str()), 0);
   }
-  // NVML's, of a GPU.
+  // The index that NVML gives the GPU.
   size_t IndexOf(const std::string& uuid) const {
     const auto& gpus = node_.hardware().gpus;
     return static_cast<size_t>(std::ranges::find(gpus, uuid, &nvml::HardwareGpu::uuid) -
@@ -50,8 +50,8 @@ class NvidiaPluginTest : public AgentTest {
            "      replicas: " +
            std::to_string(replicas) + "\n";
   }
-  // Kubelet, and the program with nothing but the plugin's variables; ours only keep it within the
-  // test's directory.
+  // Starts kubelet, and the program with only the plugin's variables. Our variables only keep it
+  // within the test's directory.
   void StartPlugin(const std::vector<std::string>& words = {},
                    const std::vector<std::string>& variables = {}) {
     StartKubelet();
@@ -167,7 +167,7 @@ TEST_F(NvidiaPluginTest, AFlagOverridesTheFile) {
   ASSERT_TRUE(pod.admitted) << pod.message;
   std::vector<std::string> paths;
   for (const auto& device : pod.grants[0].response.devices) paths.push_back(device.container_path);
-  // All ten are of one GPU: its node and those that all GPUs share.
+  // All ten shares are of one GPU: its node and those that all GPUs share.
   EXPECT_EQ(paths.size(), 4U);
 }
 
@@ -247,7 +247,7 @@ TEST_F(NvidiaPluginTest, ACdiStrategyBringsADocumentWithTheDriversFiles) {
 
   const kubelet::Admission pod = Run("a", {{kGpu, 1}});
   ASSERT_TRUE(pod.admitted) << pod.message;
-  // The node has nothing of GPUDirect Storage.
+  // The node has no devices of GPUDirect Storage.
   ASSERT_EQ(pod.grants[0].response.cdi_devices.size(), 1U);
   EXPECT_TRUE(
       pod.grants[0].response.cdi_devices[0].starts_with("k8s.device-plugin.nvidia.com/gpu=GPU-"));
@@ -257,7 +257,7 @@ TEST_F(NvidiaPluginTest, ARequiredImexChannelThatIsMissingIsToldAndLookedForAgai
   Publish("version: v1\nimex: {channelIDs: [0], required: true}\n");
   StartPlugin();
   Expect(kGpu, 8, 0);
-  EXPECT_TRUE(AwaitLog("the IMEX channel is missing, and no GPU is of use without it"));
+  EXPECT_TRUE(AwaitLog("the IMEX channel is missing, so every GPU is unhealthy"));
 
   ASSERT_TRUE(os::MakeDirectories(node_.directory() + "/dev/nvidia-caps-imex-channels"));
   ASSERT_EQ(symlink("/dev/null", (node_.directory() + nvidia::kImexChannel).c_str()), 0);
@@ -333,7 +333,7 @@ TEST_F(NvidiaPluginTest, ByDefaultItWaitsForADriver) {
   Publish("version: v1\n");
   node_.RemoveDriver();
   StartPlugin();
-  EXPECT_TRUE(AwaitLog("scan failed, the last device list stays"));
+  EXPECT_TRUE(AwaitLog("scan failed; the last device list stays"));
   node_.InstallDriver();
   Expect(kGpu, 8, 8);
 }
@@ -364,7 +364,7 @@ class NvidiaMigPluginTest : public NvidiaPluginTest {
     std::sort(names.begin(), names.end());
     return names;
   }
-  // As kubelet was told, of all resources.
+  // The unhealthy ids in kubelet's lists, of all resources.
   std::vector<std::string> UnhealthyIds() const {
     std::vector<std::string> ids;
     for (const kubelet::ResourceStatus& resource : kubelet_->Resources()) {

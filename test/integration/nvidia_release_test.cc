@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 'tessera release' with the fake NVML: the shipped binary lets go of it, and takes up another.
+// `tessera release` with the fake NVML: the shipped binary closes the library and opens another
+// one.
 #include <csignal>
 
 #include "agent_fixture.h"
@@ -21,7 +22,7 @@ class NvidiaReleaseTest : public AgentTest {
     agent_ = StartAgent();
     Expect(kGpu, 8, 8);
   }
-  // The answer to an order, which must be taken.
+  // The answer to an order, which must be accepted.
   json::Object Released(const json::Object& order) {
     const auto answer = Order("/release", order);
     EXPECT_TRUE(answer && answer->status == 200) << (answer ? answer->body : "none");
@@ -31,14 +32,14 @@ class NvidiaReleaseTest : public AgentTest {
     const json::Array* held = json::GetArray(page, "heldBy");
     return held == nullptr ? json::Array{"no answer"} : *held;
   }
-  // Usually as soon as the wait for events ends, after 5 s; on a machine whose disk was busy it was
-  // seen to take 40.
+  // Closing usually lasts until the wait for events ends, 5 s. On a machine with a busy disk it
+  // took 40 s.
   void AwaitClosed() {
     const auto closed = [](const auto& page) { return HeldBy(page).empty(); };
     EXPECT_TRUE(AwaitPage("/release", closed) || AwaitPage("/release", closed))
         << json::Write(json::Value(Page("/release")));
   }
-  // The inode of the driver's library that is mapped into the agent; empty: none is.
+  // The inode of the driver's library that the agent has mapped; empty: none.
   std::string MappedLibrary() {
     const auto maps = os::ReadFile(fmt::format("/proc/{}/maps", agent_.pid()));
     for (const std::string& line : Split(maps.value_or(""), '\n')) {
@@ -74,7 +75,7 @@ TEST_F(NvidiaReleaseTest, ADriverIsReplacedWhileItIsReleasedAndTheNewOneIsUsed) 
   const auto ready = http::ExchangeUnix(dir_ + "/agent.sock", {"GET", "/readyz", {}, ""}, kLimit);
   ASSERT_TRUE(ready);
   EXPECT_EQ(ready->status, 503);
-  EXPECT_TRUE(ready->body.starts_with("nvidia.com/gpu: let go of by 'tessera release' until "))
+  EXPECT_TRUE(ready->body.starts_with("nvidia.com/gpu: closed by 'tessera release' until "))
       << ready->body;
   EXPECT_EQ(MetricNow("tessera_released"), 1);
 
@@ -94,7 +95,7 @@ TEST_F(NvidiaReleaseTest, ADriverIsReplacedWhileItIsReleasedAndTheNewOneIsUsed) 
 TEST_F(NvidiaReleaseTest, AReleaseEndsByItself) {
   Released({{"for", "300ms"}});
 
-  EXPECT_TRUE(AwaitLog("vendors' libraries are taken up again resources=nvidia.com/gpu"));
+  EXPECT_TRUE(AwaitLog("vendors' libraries are opened again resources=nvidia.com/gpu"));
   Expect(kGpu, 8, 8);
 }
 
@@ -156,8 +157,7 @@ TEST_F(NvidiaReleaseTest, ATimeThatIsTooLongIsRefused) {
   const auto refused = Order("/release", {{"for", "2h"}});
 
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error(),
-            (Error{Reason::kInvalid, "the time must be more than nothing and at most 1h"}));
+  EXPECT_EQ(refused.error(), (Error{Reason::kInvalid, "the time must be above 0 and at most 1h"}));
   EXPECT_EQ(MetricNow("tessera_released"), 0);
 }
 

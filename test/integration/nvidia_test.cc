@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVIDIA GPUs as the fake NVML has them: the shipped binary loads it as it would the driver's.
+// NVIDIA GPUs of the fake NVML, which the shipped binary loads in the place of the driver's.
 #include "http/blocking.h"
 #include "nvml/nvidia_node.h"
 
@@ -20,13 +20,13 @@ class NvidiaAgentTest : public AgentTest {
       : node_(dir_ + "/node", hardware) {}
 
   std::string OnNode() const { return "rootPrefix: " + node_.directory() + "\n"; }
-  // Until an XID would be heard of.
+  // Starts all, and waits until the agent would receive an XID.
   void StartAllWatched() {
     StartAll(kEnvvar, OnNode());
     Expect(kGpu, 8, 8);
     ASSERT_TRUE(AwaitLog("events of GPUs are watched gpus=8"));
   }
-  // GPUs are out soon when nothing is heard of them; `silence` is how long that takes.
+  // Starts with `silence` as the time without an answer after which a GPU is unhealthy.
   void StartAllWith(const std::string& silence) {
     std::string config = WithQuickChecks(Config(kEnvvar, OnNode()));
     config.replace(config.find("checkTimeout"), 0, "staleAfter: " + silence + ", ");
@@ -49,13 +49,13 @@ class NvidiaAgentTest : public AgentTest {
     std::sort(uuids.begin(), uuids.end(), NaturalLess());
     return uuids;
   }
-  // A grant of nothing but the variable.
+  // A grant that consists of the variable only.
   static Grant Named(const std::string& devices) {
     Grant grant;
     grant.envs = {{"NVIDIA_VISIBLE_DEVICES", devices}};
     return grant;
   }
-  // What the program says on its standard output to these words.
+  // The program's standard output with these arguments.
   std::string Told(std::vector<std::string> words) {
     words.insert(words.begin(), Binary());
     words.insert(words.end(), {"--control", dir_ + "/agent.sock"});
@@ -76,7 +76,7 @@ class NvidiaAgentTest : public AgentTest {
     const json::Object device = DeviceOn(Page("/inventory"), node_.hardware().gpus[gpu].uuid);
     return json::GetString(device, "reason").value_or("");
   }
-  // Waits until every GPU has answered its check well so often from now on.
+  // Waits until every GPU has passed that many checks from now on.
   void AwaitGoodChecks(int each) {
     const char* series = R"(tessera_health_checks_total{resource="nvidia.com/gpu",result="good"})";
     const int all = each * static_cast<int>(node_.hardware().gpus.size());
@@ -246,7 +246,7 @@ TEST_F(NvidiaAgentTest, AGpuThatFellOffTheBusIsOutUntilItWasReset) {
   EXPECT_TRUE(NodeUnderTest::Await([&] { return ReasonOf(3) == "device-lost"; }));
   EXPECT_EQ(HealthyIds(), UuidsWithout(3));
 
-  node_.SetFaults(kXid79);  // reset: it answers again
+  node_.SetFaults(kXid79);  // a reset GPU answers again
   Expect(kGpu, 8, 8);
 }
 
@@ -306,7 +306,7 @@ TEST_F(NvidiaAgentTest, AGpuThatHangsCostsNoOther) {
 
   node_.SetFaults("gpus: {3: {hang: all}}");
   Expect(kGpu, 8, 7);
-  EXPECT_TRUE(AwaitLog("reason=check-stale error=\"nothing was heard of it for "));
+  EXPECT_TRUE(AwaitLog("reason=check-stale error=\"no check or event has reported on it for "));
   EXPECT_EQ(HealthyIds(), UuidsWithout(3));
   EXPECT_TRUE(Run("a", {{kGpu, 7}}).admitted);
 
@@ -343,6 +343,7 @@ TEST_F(NvidiaAgentTest, AGpuWithAnXidIsShownToPeopleWithItsMeaningAndWhatToDo) {
       Told({"explain", device}),
       device +
           ": not offered\n"
+          "  model       NVIDIA A100-SXM4-80GB\n"
           "  why         XID 79: the GPU has fallen off the bus; reset the GPU [xid]: find the "
           "XID in docs/reference/xids.md: its\n"
           "              class says whether to wait, reset or reboot\n"
@@ -352,7 +353,7 @@ TEST_F(NvidiaAgentTest, AGpuWithAnXidIsShownToPeopleWithItsMeaningAndWhatToDo) {
           "  numa        1\n");
 }
 
-// A call of NVML's made for a request would never come back.
+// Every call of NVML hangs, so a request that made one would never be answered.
 TEST_F(NvidiaAgentTest, NoRequestAsksNvml) {
   StartAllWith("1h");
   Expect(kGpu, 8, 8);
@@ -411,7 +412,7 @@ TEST_F(NvidiaAgentTest, WithoutADriverItIsNotReadyAndSaysWhyOnce) {
   EXPECT_TRUE(answer->body.starts_with("nvidia.com/gpu: cannot load NVML: ")) << answer->body;
   const json::Object resource = Page("/inventory").at("resources").at(0).as_object();
   EXPECT_EQ(json::GetString(resource, "error").value_or("") + "\n", answer->body);
-  const std::string told = "scan failed, the last device list stays";
+  const std::string told = "scan failed; the last device list stays";
   EXPECT_EQ(Log().find(told), Log().rfind(told)) << Log();
 
   node_.InstallDriver();
@@ -465,7 +466,7 @@ TEST_F(NvidiaAgentTest, AnotherSeparatorComesGpuByGpuWhenNobodyHoldsAShare) {
   ASSERT_TRUE(pod.admitted) << pod.message;
   EXPECT_EQ(pod.grants[0].ids[0].find("::"), std::string::npos);
 
-  // After a restart the pod's id still leads to its GPU, under either separator.
+  // After a restart the pod's id still leads to its GPU, with either separator.
   EndAgent(SIGKILL, kGpu);
   WriteConfig(Config(kShared, OnNode()));
   agent_ = StartAgent();

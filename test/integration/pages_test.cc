@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent shows, and what it lets itself be told.
+// The agent's pages, and the orders that it accepts.
 #include "agent_fixture.h"
 #include "http/blocking.h"
 #include "os/files.h"
@@ -58,8 +58,7 @@ TEST_F(PagesTest, ExplainSaysWhatAPodHoldsOrWhereItMayBe) {
   EXPECT_EQ(pod.at("containers").at(0).at("state"), "holds");
   EXPECT_EQ(pod.at("containers").at(0).at("holdings").at(0).at("devices").as_array().size(), 1U);
 
-  EXPECT_NE(Get("/explain?pod=default/b").find("has told the agent of pod default/b"),
-            std::string::npos);
+  EXPECT_NE(Get("/explain?pod=default/b").find("reports pod default/b"), std::string::npos);
 }
 
 TEST_F(PagesTest, ReadinessFollowsTheStream) {
@@ -83,7 +82,7 @@ TEST_F(PagesTest, ReadinessFollowsTheStream) {
 TEST_F(PagesTest, MetricsCountWhatHappened) {
   Start();
   ASSERT_TRUE(Run("a", {{kNpu, 1}}).admitted);
-  // Kubelet may follow the list before its answer to Register arrives.
+  // Kubelet may read the list before its answer to Register arrives.
   ASSERT_TRUE(AwaitMetric(R"(tessera_registrations_total{resource="dummy.com/npu",code="ok"})", 1));
 
   std::string metrics = Get("/metrics");
@@ -104,7 +103,7 @@ TEST_F(PagesTest, AnOrderThatCannotBeFollowedSaysWhy) {
   EXPECT_EQ(Order("/cordon", {{"device", "9"}, {"reason", "x"}}).error(),
             (Error{Reason::kNotFound, "there is no device 9"}));
   EXPECT_EQ(Order("/cordon", {{"device", "0"}}).error(),
-            (Error{Reason::kInvalid, "a cordon needs a reason, for whoever finds it"}));
+            (Error{Reason::kInvalid, "a cordon needs a reason"}));
   EXPECT_EQ(Order("/uncordon", {{"device", "0"}}).error(),
             (Error{Reason::kNotFound, "device dummy.com/npu/0 is not cordoned"}));
   EXPECT_EQ(Order("/fault", {{"resource", kNpu}, {"verb", "fail"}}).error(),
@@ -123,7 +122,7 @@ TEST_F(PagesTest, AStatusPortInUseIsTakenOnceItIsFree) {
   StartKubelet();
   agent_ = StartAgent();
   Expect(kNpu, 2, 2);  // the port costs nobody a device
-  EXPECT_NE(Log().find("no status port yet reason=port-in-use"), std::string::npos);
+  EXPECT_NE(Log().find("the status port is not open yet reason=port-in-use"), std::string::npos);
 
   other->reset();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test's end of test/faults/preload.h: makes the page, says how an agent is started with the
-// library, and unmaps the page at its end; the file stays with the node's directory. Any thread.
+// The test's side of test/faults/preload.h. It makes the shared page, starts an agent with the
+// library, and unmaps the page at its end. The file stays in the node's directory. Any thread.
 #pragma once
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration changes while pods run; and lists that kubelet would not take.
+// The configuration changes while pods run. And lists that are too long for kubelet.
 #include <unistd.h>
 
 #include <csignal>
@@ -74,7 +74,7 @@ TEST_F(ReloadTest, AnInvalidFileChangesNothingAndSaysWhy) {
 }
 
 TEST_F(ReloadTest, ASwappedSymbolicLinkIsARead) {
-  // As a ConfigMap is mounted: FILE -> ..data/FILE, and ..data is swapped.
+  // A ConfigMap is mounted like this: FILE -> ..data/FILE, and ..data is swapped.
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/v1"));
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/v2"));
   ASSERT_TRUE(os::WriteFileAtomically(dir_ + "/v1/tessera.yaml", Config(kFour)));
@@ -108,7 +108,7 @@ TEST_F(ReloadTest, AListThatDoesNotFitIsRefusedWithTheCountThatWould) {
   StartAll("  - {name: dummy.com/npu, policy: replicas, replicas: 500, dummy: {count: 500}}\n" +
            std::string(kTpuResource));
 
-  Expect("dummy.com/tpu", 2, 2);  // one resource's trouble is not another's
+  Expect("dummy.com/tpu", 2, 2);  // another resource's trouble costs it nothing
   EXPECT_TRUE(AwaitLog("resource is not served"));
   EXPECT_NE(Log().find("would fit kubelet's 4194304 bytes"), std::string::npos);
   EXPECT_EQ(Status(kNpu).capacity, 0);
@@ -117,7 +117,7 @@ TEST_F(ReloadTest, AListThatDoesNotFitIsRefusedWithTheCountThatWould) {
 TEST_F(ReloadTest, AListThatNoLongerFitsLeavesTheFormerOneServing) {
   StartAll(kFour);
   Expect(kNpu, 4, 4);
-  // Until it is known who holds what, the former policy would stay.
+  // Before the ledger is known, the former policy would stay.
   ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="good"})", 1));
 
   WriteConfig(
@@ -125,11 +125,11 @@ TEST_F(ReloadTest, AListThatNoLongerFitsLeavesTheFormerOneServing) {
   EXPECT_TRUE(AwaitLog("the former device list stays"));
   Fault("fail", "2", "on fire");
 
-  // And its health goes on.
+  // The device's health is still judged.
   Expect(kNpu, 4, 3);
 }
 
-// 655 million of them: there is no memory for so many.
+// 655 million shares: no memory would hold them.
 TEST_F(ReloadTest, SharesThatCouldNeverFitAreNotMade) {
   StartAll("  - {name: dummy.com/npu, dummy: {count: 4096}}\n");
   Expect(kNpu, 4'096, 4'096);
@@ -147,7 +147,7 @@ TEST_F(ReloadTest, SharesThatCouldNeverFitAreNotMade) {
   EXPECT_TRUE(AwaitLog(kRefused));
   Expect(kNpu, 4'096, 4'096);
 
-  // Nor by the next agent, which goes on with what was saved.
+  // The next agent starts from the saved state, and makes none either.
   EndAgent(SIGKILL);
   agent_ = StartAgent();
   Expect(kNpu, 4'096, 4'096);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a node whose GPUs have ten virtual ones each, of the sizes that pods ask for, and an
-// API server of the test's own that it asks.
+// For tests: a node whose GPUs have ten virtual ones each, of sizes that pods request. The agent
+// asks the test's own API server.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,8 +16,8 @@ inline constexpr char kTenRequested[] =
     "  - {name: nvidia.com/gpu, policy: vgpu, replicas: 10, strategies: [cdi-cri], cdi: {kind: "
     "ab.com/gpu, dir: /cdi}, nvidia: {vgpu: {mode: requested}}}\n";
 
-// More of a configuration: the node's files are below `root`, and worker-1 asks the server at the
-// port. The kubeconfig is written into `directory`.
+// The part of the configuration for worker-1: the node's files are below `root`, the API server is
+// at the port. The kubeconfig is written into `directory`.
 inline std::string OfWorker(const std::string& root, const std::string& directory, int port) {
   const std::string file = directory + "/kubeconfig";
   static constexpr char kKubeconfig[] = R"(apiVersion: v1

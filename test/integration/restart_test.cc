@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet and the agent come, go, restart and meet again.
+// Kubelet and the agent start, end and restart in any order.
 #include <atomic>
 #include <csignal>
 #include <set>
@@ -121,7 +121,7 @@ TEST_F(RestartTest, ADirectoryDeletedUnderItsMountEndsTheAgentWithAMessage) {
   // As in a container: device-plugins is a bind mount in the agent's own mount namespace.
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/host"));
   ASSERT_TRUE(os::MakeDirectories(dir_ + "/kubelet/device-plugins"));
-  WriteConfig(WithPolling(Config(kFour)));  // the mount keeps what would tell of the end
+  WriteConfig(WithPolling(Config(kFour)));  // no event: the mount keeps the directory
   agent_ =
       StartAgent(WithMounts("mount --bind " + dir_ + "/host " + dir_ + "/kubelet/device-plugins"));
   ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
@@ -129,7 +129,7 @@ TEST_F(RestartTest, ADirectoryDeletedUnderItsMountEndsTheAgentWithAMessage) {
   ASSERT_TRUE(os::RemoveTree(dir_ + "/host"));
 
   EXPECT_EQ(agent_.Wait(), 1);
-  EXPECT_NE(Log().find("cannot go on reason=directory-gone error=\"" + dir_ +
+  EXPECT_NE(Log().find("the agent cannot continue reason=directory-gone error=\"" + dir_ +
                        "/kubelet/device-plugins was deleted on the host while mounted here\""),
             std::string::npos);
 }
@@ -164,8 +164,8 @@ TEST_F(RestartTest, ARegistrationWithoutAStreamIsRepeatedUnderAnotherName) {
 
   Expect(kNpu, 4, 4);
   EXPECT_EQ(
-      LinesWith("WARN no stream after registration reason=stream-missing error=\"kubelet took "
-                "the registration of dummy.com/npu and never asked for its list\" advice="),
+      LinesWith("WARN no stream after registration reason=stream-missing error=\"kubelet accepted "
+                "the registration of dummy.com/npu but never asked for its device list\" advice="),
       1u);
   ASSERT_EQ(OwnSockets().size(), 1u);
   EXPECT_NE(OwnSockets(), before);
@@ -192,7 +192,7 @@ TEST_F(RestartTest, AReplacedDirectoryIsNoticed) {
   kubelet_->Stop();
   kubelet_.reset();
 
-  // Moved away first: the agent may be making a socket in it at this moment.
+  // Moved away first, as the agent may make a socket in it during the removal.
   ASSERT_EQ(rename((dir_ + "/kubelet").c_str(), (dir_ + "/former").c_str()), 0);
   ASSERT_TRUE(os::RemoveTree(dir_ + "/former"));
   const Steady ended = SystemClock().Now();
@@ -219,7 +219,7 @@ TEST_F(RestartTest, ThePluginWatcherServesAsWell) {
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
 }
 
-// The new instance of an update comes before the former one goes.
+// An update's new instance starts before the former one ends.
 TEST_F(RestartTest, From137OnAnUpdateRefusesNoPodAndLosesNoDevice) {
   WriteConfig(Config(kFour));
   StartKubelet(kubelet::ConnectionRules::kFrom137);
@@ -251,7 +251,7 @@ TEST_F(RestartTest, From137OnAnUpdateRefusesNoPodAndLosesNoDevice) {
   os::Process second = StartAgent();
   EXPECT_TRUE(AwaitRegistrations(kNpu, before + 1));
   ListsUntil(ListOf(4, 4));
-  EXPECT_TRUE(await_pods());  // none is left for which kubelet had chosen the first one
+  EXPECT_TRUE(await_pods());  // no pod is left for which kubelet had chosen the first instance
   agent_.Signal(SIGTERM);
   EXPECT_EQ(agent_.Wait(), 0);
   agent_ = std::move(second);
@@ -274,14 +274,14 @@ TEST_P(TwoInstancesTest, TheOneThatStaysServesAfterTheOtherHasGone) {
   int before = Registrations(kNpu);
   os::Process second = StartAgent();
   ASSERT_TRUE(AwaitRegistrations(kNpu, before + 1));
-  ListsUntil(ListOf(4, 4));  // of the second: its stream is open
+  ListsUntil(ListOf(4, 4));  // the second instance's: its stream is open
 
   agent_.Signal(SIGTERM);
   EXPECT_EQ(agent_.Wait(), 0);
   agent_ = std::move(second);
   const Steady ended = SystemClock().Now();
 
-  // Up to 1.36 the end of the one that goes is the end of the other's stream too.
+  // Up to 1.36 kubelet ends both streams when one instance goes.
   if (GetParam() == kubelet::ConnectionRules::kUpTo136) {
     ASSERT_TRUE(AwaitRegistrations(kNpu, before + 2));
   }
@@ -305,9 +305,9 @@ TEST_P(TwoInstancesTest, TheFirstServesOnWhenTheSecondGoes) {
   second.Signal(SIGTERM);
   EXPECT_EQ(second.Wait(), 0);
 
-  // Kubelet up to 1.36 may have hung up on the first when the second came; it has registered again.
-  // From 1.37 on kubelet asks the second until it has seen its stream end; pods that come in
-  // between are refused, and nobody but kubelet could change that.
+  // Kubelet up to 1.36 may have hung up on the first instance when the second came; the first has
+  // registered again. From 1.37 on kubelet calls the second until it has seen its stream end. Pods
+  // in between are refused, and only kubelet could change that.
   RunUntilAdmitted("a", {{kNpu, 4}});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent as a service of its machine: its manager, its user, and whoever reads its log.
+// The agent as a system service: its manager, its user, and the reader of its log.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -38,7 +38,8 @@ TEST_F(ServiceTest, TheServiceManagerIsToldOfReadinessOnceAllIsChecked) {
   StartKubelet();
   agent_ = StartAgent(Notifying());
 
-  // Served, and its ledger compared twice, a second apart: the agent is busy, but for device 3.
+  // Only the check of device 3 is missing: the agent serves, and has compared its ledger again and
+  // again.
   Expect(kNpu, 4, 0);
   ASSERT_TRUE(AwaitMetric(R"(tessera_ledger_reconciliations_total{result="good"})", 3));
   EXPECT_EQ(manager.Next(MSG_DONTWAIT), "");
@@ -67,7 +68,7 @@ TEST_F(ServiceTest, AnotherUserThanRootServesInDirectoriesOfItsOwn) {
   for (const auto& each : std::filesystem::recursive_directory_iterator(dir_)) {
     ASSERT_EQ(lchown(each.path().c_str(), kNobodysUser, kNobodysUser), 0) << each.path();
   }
-  // The program may lie where this user cannot go: it is opened before.
+  // The user may have no access to the program's directory, so the shell opens it before.
   agent_ = StartAgent({"/bin/sh", "-c",
                        "exec 9<\"$1\"; shift; exec setpriv --reuid 65534 --regid 65534 "
                        "--clear-groups --inh-caps=-all --bounding-set=-all "
@@ -91,7 +92,7 @@ TEST_F(ServiceTest, AFullLogPipeThatNobodyReadsBlocksNothing) {
   ASSERT_EQ(errno, EAGAIN);
   WriteConfig(Config(kFour, "log: {level: debug}\n"));
   StartKubelet();
-  // gRPC says much when asked to, and is not to be waited for either.
+  // gRPC logs much if asked to, and must not block on the pipe either.
   agent_ = StartAgent(
       {"/bin/sh", "-c", "exec env GRPC_VERBOSITY=DEBUG \"$@\" 2>" + dir_ + "/pipe", "sh"});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod gets.
+// The grants that pods get.
 #include "agent_fixture.h"
 #include "os/files.h"
 
@@ -16,7 +16,8 @@ TEST_F(AgentTest, SixtyFourDevicesBecomeAllocatable) {
   Expect(kNpu, 64, 64);
 }
 
-// gRPC's callback threads wake up twice a second each, and now and then do not listen for 100 ms.
+// Each of gRPC's callback threads wakes up twice a second, and sometimes does not listen for 100
+// ms.
 TEST_F(AgentTest, NoCallbackThreadOfGrpcRuns) {
   StartAll(kSixtyFour);
   Expect(kNpu, 64, 64);
@@ -65,7 +66,8 @@ TEST_F(AgentTest, DevicesOfOneNumaNodeArePreferred) {
 
   kubelet::Admission pod = Run("b", {{kNpu, 2}});
 
-  // Node 0 has one device left, node 1 four: two of one node come from the second.
+  // NUMA node 0 has one device left and node 1 has four, so two devices of one node come from node
+  // 1.
   ASSERT_TRUE(pod.admitted) << pod.message;
   EXPECT_EQ(pod.grants[0].ids, (Ids{"4", "5"}));
 }
@@ -117,7 +119,7 @@ TEST_F(AgentTest, TheLedgerSaysWhichPodHoldsWhat) {
   Expect(kNpu, 64, 64);
   kubelet::Admission pod = Run("a", {{kNpu, 2}});
 
-  // By the checkpoint at first, which knows no names.
+  // At first the holding comes from the checkpoint, which has no names.
   const json::Object expected{{"namespace", "default"}, {"pod", "a"},           {"uid", pod.uid},
                               {"container", "main"},    {"shares", {"0", "1"}}, {"resource", kNpu}};
   EXPECT_TRUE(AwaitPage("/ledger", [&](const json::Object& page) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others put into kubelet's directory under names like ours.
+// Files of other programs in kubelet's directory, under names like ours.
 #include <unistd.h>
 
 #include <csignal>
@@ -39,17 +39,15 @@ TEST_F(SocketFaultsTest, PlantedSymbolicLinksAreNeitherFollowedNorRemoved) {
   EXPECT_EQ(os::ReadFile(precious).value_or("gone"), "precious");
   EXPECT_EQ(os::Inspect(plugins_ + "/tessera-x-0000000000000001.sock")->type,
             os::FileInfo::Type::kSymlink);
-  EXPECT_TRUE(AwaitLog("WARN no control socket yet reason=socket-planted error=\"" + dir_ +
-                       "/agent.sock exists and is not ours to replace\" advice="));
+  EXPECT_TRUE(AwaitLog("WARN the control socket is not open yet reason=socket-planted error=\"" +
+                       dir_ + "/agent.sock exists and is not ours to replace\" advice="));
   ASSERT_TRUE(os::RemoveFile(dir_ + "/agent.sock"));
   EXPECT_TRUE(AwaitPage("/ledger", [](const json::Object& page) { return !page.empty(); }));
   EXPECT_EQ(MetricNow(R"(tessera_unusable_files_total{reason="socket-planted"})"), 3);
-  EXPECT_TRUE(
-      AwaitLog("WARN files under names of our sockets are left alone count=2 "
-               "reason=socket-planted error=\"" +
-               plugins_ +
-               "/tessera-dummy.com_npu-0000000000000000.sock is no socket\" "
-               "advice="));
+  EXPECT_TRUE(AwaitLog(
+      "WARN files that have our sockets' names are not sockets; they stay count=2 "
+      "reason=socket-planted error=\"" +
+      plugins_ + "/tessera-dummy.com_npu-0000000000000000.sock is not a socket\" advice="));
 }
 
 TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
@@ -64,16 +62,16 @@ TEST_F(SocketFaultsTest, FilesOfOthersUnderOurNamesStay) {
       ASSERT_EQ(lchown((plugins_ + "/" + name).c_str(), kOtherUser, kOtherUser), 0);
     }
   }
-  // As kubelet's start would remove them, it comes first.
+  // No kubelet runs here, as its start would remove these files.
   WriteConfig(Config(kFour));
   agent_ = StartAgent();
   ASSERT_TRUE(AwaitPage("/inventory", [](const json::Object& page) { return !page.empty(); }));
 
   EXPECT_EQ(OwnSockets(), others);
   EXPECT_EQ(os::ReadFile(plugins_ + "/" + others[0]).value_or("gone"), "precious");
-  EXPECT_EQ(LinesWith("WARN files under names of our sockets are left alone count=2 "
+  EXPECT_EQ(LinesWith("WARN files that have our sockets' names are not sockets; they stay count=2 "
                       "reason=socket-planted error=\"" +
-                      plugins_ + "/" + others[0] + " is no socket\" advice="),
+                      plugins_ + "/" + others[0] + " is not a socket\" advice="),
             1u);
   EXPECT_EQ(MetricNow(R"(tessera_unusable_files_total{reason="socket-planted"})"), 2);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state directory turns read-only, loses its permission or has no room any more, while the
-// agent runs.
+// The state directory becomes read-only, loses its permissions or runs full while the agent runs.
 #include <csignal>
 
 #include "agent_fixture.h"
@@ -17,7 +16,7 @@ struct Cause {
   const char* name;
   Refusal refusal;
   const char* reason;
-  const char* error;  // DIR and PID stand for what is not known beforehand
+  const char* error;  // DIR and PID stand for values that a test learns later
 };
 
 // For the names of tests.
@@ -61,7 +60,7 @@ TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
   Fault("fail", "3", "on fire");
   Expect(kNpu, 4, 2);
   EXPECT_TRUE(Run("a", {{kNpu, 1}}).admitted);
-  // With each of these, and then with every tick.
+  // Each of these fails to save, and then every tick does.
   ASSERT_TRUE(AwaitMetric(kFailedWrites, 5));
   EXPECT_EQ(LinesWith("cannot save the state"), 1u);
   EXPECT_EQ(LinesWith(std::string("ERROR cannot save the state reason=") + GetParam().reason +
@@ -69,7 +68,8 @@ TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
             1u);
   EXPECT_EQ(Registrations(kNpu), 1);
   EXPECT_EQ(MetricNow(kStateFault), 1);
-  // The newest failure is named; between two ticks that may be the write of the fall alone.
+  // The page names the newest failure. Until the next tick that may be the write of device 3's
+  // verdict.
   EXPECT_TRUE(AwaitAnswer("/healthz", "200 ok\nstate: " + Message() + " ["));
   EXPECT_TRUE(AwaitAnswer("/readyz", "503 state: " + Message() + " ["));
 
@@ -79,7 +79,7 @@ TEST_P(StateFaultsTest, GrantsAndListsGoOnAndSavingIsResumedWhenItsCauseEnds) {
   EXPECT_EQ(Answered("/readyz"), "200 ok\n");
   EXPECT_EQ(LinesWith("cannot save the state"), 1u);
 
-  // Everything is there: the cordon, and the fall of a device that says nothing of it any more.
+  // All of it is saved: the cordon, and the verdict of a device whose fault is gone.
   EndAgent(SIGKILL);
   ASSERT_TRUE(os::RemoveTree(dir_ + "/faults"));
   EventsSoFar(kubelet::KubeletEvent::Kind::kList);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the agent ends when it is told to.
+// How the agent ends after a signal.
 #include <csignal>
 #include <thread>
 
@@ -12,8 +12,8 @@ namespace {
 using Texts = std::vector<std::string>;
 using Kind = kubelet::KubeletEvent::Kind;
 
-// Two seconds are promised and it takes a twentieth of that. The rest is for a machine with too
-// much to do: what is to hold nothing up here would do so for an hour.
+// Two seconds are promised, and it takes a twentieth of that. The rest is for a busy machine. The
+// obstacles of these tests would last an hour.
 constexpr Duration kStopLimit{10'000};
 
 struct StopSignal {
@@ -28,7 +28,7 @@ void PrintTo(const StopSignal& signal, std::ostream* out) {
 
 class StopTest : public AgentTest {
  protected:
-  // How long the agent takes to end, with exit status 0.
+  // How long the agent takes to end after the signal, with exit status 0.
   Duration Stop(int signal) {
     Steady began = SystemClock().Now();
     agent_.Signal(signal);
@@ -45,7 +45,7 @@ TEST_P(StopSignalTest, EndsTheStreamRemovesTheSocketsAndExitsWithZero) {
 
   EXPECT_LT(Stop(GetParam().number), kStopLimit);
 
-  // What Go reads when a plugin returns from ListAndWatch without an error.
+  // Go's error when a plugin returns from ListAndWatch without one.
   const std::string ended = "the list of dummy.com/npu ended: EOF";
   EXPECT_EQ(EventsUntil(Kind::kStreamEnded, ended), Texts{ended});
   EXPECT_EQ(OwnSockets(), Texts{});
@@ -57,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, StopSignalTest,
                                          StopSignal{"QUIT", SIGQUIT}),
                          testing::PrintToStringParamName());
 
+// Kubelet's call PreStartContainer waits for the reset, which takes an hour, while the agent stops.
 TEST_F(StopTest, AResetThatHangsDoesNotHoldUpTheEnd) {
   StartAll("  - {name: dummy.com/npu, dummy: {count: 4, reset: before-start}}\n",
            "log: {level: debug}\n");

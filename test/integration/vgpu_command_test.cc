@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tessera vgpu` beside an agent: who has what, before any program of the container has run.
+// `tessera vgpu` next to an agent: the containers and their grants, before any of their programs
+// has run.
 #include <fmt/core.h>
 
 #include "agent_fixture.h"
@@ -18,7 +19,7 @@ class VgpuCommandTest : public AgentTest {
     EXPECT_TRUE(os::ReplaceFile(node_.directory() + "/usr/local/vgpu/libvgpu.so",
                                 limiter::kLibraryMark, 0644));
   }
-  // What it says of all containers.
+  // All containers, as the command prints them.
   json::Array Containers() {
     auto program = os::Process::Start({Binary(), "vgpu", "-o", "json", "--for", "0s", "--config",
                                        dir_ + "/tessera.yaml", "--control", dir_ + "/agent.sock"},
@@ -36,7 +37,7 @@ class VgpuCommandTest : public AgentTest {
 
   using NodeUnderTest::Await;
 
-  std::string text_;  // that it said
+  std::string text_;  // the command's last output
 
   NvidiaNode node_{dir_ + "/node", "8xa100"};
 };

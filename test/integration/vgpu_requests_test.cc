@@ -1,83 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual GPUs of the sizes that pods ask for: an API server of the test's own says what HAMi's
-// scheduler chose for them.
+// Virtual GPUs of the sizes that pods request. The test's own API server has the choices of HAMi's
+// scheduler.
 #include <fmt/core.h>
 
 #include <csignal>
-#include <mutex>
 #include <set>
-#include <thread>
 
 #include "agent_fixture.h"
-#include "api/server.h"
 #include "grant/cdi_document.h"
 #include "grant/fraction.h"
 #include "nvml/nvidia_node.h"
 #include "os/files.h"
+#include "pod_server.h"
 #include "requested_vgpus.h"
 
 namespace tessera {
 namespace {
-
-// The pods and the node of one node; a loop and a thread of its own.
-class PodServer {
- public:
-  PodServer() : thread_([this] { loop_.Run(); }) {}
-  ~PodServer() {
-    loop_.Stop();
-    thread_.join();
-  }
-  int port() const { return server_.port(); }
-  // From the next list on, as the next.
-  void Clear() {
-    std::lock_guard lock(mutex_);
-    pods_.clear();
-  }
-  void Add(json::Object pod) {
-    std::lock_guard lock(mutex_);
-    pods_.push_back(std::move(pod));
-  }
-  // What the node was last told of that annotation.
-  std::string NodeAnnotation(std::string_view key) {
-    std::lock_guard lock(mutex_);
-    const auto* found = annotations_.if_contains(key);
-    return found == nullptr ? "" : std::string(found->get_string());
-  }
-
- private:
-  void Answer(const fake::Asked& asked, fake::Peer& peer) {
-    std::lock_guard lock(mutex_);
-    if (asked.target.starts_with("/api/v1/nodes/")) {
-      if (asked.method == "PATCH") Merge(asked.body);
-      return peer.Send(fake::Answer(
-          200, json::Write(json::Object{
-                   {"metadata", json::Object{{"name", "worker-1"}, {"annotations", annotations_}}},
-                   {"status", json::Object{}}})));
-    }
-    if (!asked.target.starts_with("/api/v1/pods")) return peer.Send(fake::Answer(404, "{}"));
-    if (asked.target.find("watch=") != std::string::npos) return peer.Send(fake::ChunkedHead());
-    peer.Send(fake::Answer(
-        200, json::Write(json::Object{{"kind", "PodList"},
-                                      {"metadata", json::Object{{"resourceVersion", "1"}}},
-                                      {"items", pods_}})));
-  }
-  void Merge(const std::string& body) {
-    const json::Value patch = json::Parse(body).value();
-    const json::Object* metadata = json::GetObject(patch.get_object(), "metadata");
-    const json::Object* changes =
-        metadata == nullptr ? nullptr : json::GetObject(*metadata, "annotations");
-    if (changes == nullptr) return;
-    for (const auto& change : *changes) annotations_[change.key()] = change.value();
-  }
-
-  os::Loop loop_;
-  std::mutex mutex_;
-  json::Array pods_;          // under mutex_, as the next
-  json::Object annotations_;  // of the node
-  fake::Server server_{loop_,
-                       [this](const fake::Asked& asked, fake::Peer& peer) { Answer(asked, peer); }};
-  std::thread thread_;
-};
 
 class VgpuRequestsTest : public AgentTest {
  protected:
@@ -86,7 +24,7 @@ class VgpuRequestsTest : public AgentTest {
     EXPECT_TRUE(os::ReplaceFile(node_.directory() + "/usr/local/vgpu/libvgpu.so", "a library"));
   }
   std::string Extra() const { return OfWorker(node_.directory(), dir_, api_.port()); }
-  // A pod whose only container asks for one GPU, and was given it by a scheduler.
+  // A pod whose only container requests one GPU, with a scheduler's choice.
   json::Object Placed(const std::string& uid, int gpu, int memory, int cores) const {
     const std::string chosen = fmt::format("{},NVIDIA,{},{}:;", Uuid(gpu), memory, cores);
     return {{"metadata", json::Object{{"name", "train"},

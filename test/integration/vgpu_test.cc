@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual GPUs: what a container may use is written when kubelet is about to make it.
+// Virtual GPUs: a container's limits are written when kubelet is about to make it.
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,7 +81,7 @@ TEST_F(VgpuTest, AContainerGetsItsPartsByADocumentOfItsOwn) {
   const Grant& response = pod.grants[0].response;
   const std::string name = NameOf(pod);
   EXPECT_EQ(name.size(), 32U);
-  // Nothing that a runtime without CDI would make a GPU of.
+  // No value from which a runtime without CDI would add a GPU.
   EXPECT_EQ(response,
             (Grant{.envs = {{"NVIDIA_VISIBLE_DEVICES", "void"}},
                    .annotations = {{kGrantAnnotation, name}, {kPartsAnnotation, PartsIn(response)}},
@@ -179,7 +179,7 @@ TEST_F(VgpuTest, TheLibraryIsPutWhereTheContainersLoaderLooks) {
   EXPECT_FALSE(os::Exists(node_.directory() + "/tmp/vgpulock"));
 }
 
-// HAMi since 2.5 leaves this on a node, and nothing else.
+// HAMi since 2.5 leaves only this file on a node.
 TEST_F(VgpuTest, AVersionThatHamisPluginLeftIsWhatContainersLoad) {
   const std::string version = std::string(kLibrary) + ".v2.10.0";
   ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
@@ -191,15 +191,14 @@ TEST_F(VgpuTest, AVersionThatHamisPluginLeftIsWhatContainersLoad) {
   EXPECT_NE(TextOf(NameOf(pod)).find("\"" + version + "\""), std::string::npos);
 }
 
-// What cannot be granted is not offered, and said before a pod comes.
+// Devices that cannot be granted are not offered, and the log says why before a pod comes.
 TEST_F(VgpuTest, WithoutTheLibraryAllIsUnhealthyFromTheStartUntilItIsThere) {
   ASSERT_TRUE(os::RemoveFile(node_.directory() + kLibrary));
   ASSERT_TRUE(os::ReplaceFile(node_.directory() + "/usr/local/vgpu/libvgpu.so.2", "", 0644));
   StartAll(TenOfEach(), OnNode());
   Expect(kGpu, 80, 0);
   const std::string why =
-      "the library that holds containers to their part of a GPU is not at "
-      "/usr/local/vgpu/libvgpu.so; beside it: libvgpu.so.2";
+      "the limiting library is not at /usr/local/vgpu/libvgpu.so; its directory has libvgpu.so.2";
   EXPECT_NE(Get("/readyz").find("503"), std::string::npos) << Get("/readyz");
   EXPECT_NE(Get("/inventory").find("nvidia.com/gpu: " + why + " [not-enforced]"), std::string::npos)
       << Get("/inventory");
@@ -224,8 +223,8 @@ TEST_F(VgpuTest, WhereOthersMayWriteNothingIsGrantedFromTheStart) {
   Expect(kGpu, 80, 0);
   EXPECT_NE(Get("/readyz").find("503"), std::string::npos) << Get("/readyz");
   const std::string why = fmt::format(
-      "{} could be written by others than root: user {}, group {}, 1777: what containers are held "
-      "by may not lie there",
+      "{} is writable for users other than root (user {}, group {}, 1777); files that limit "
+      "containers must not lie there",
       parent, geteuid(), getegid());
   EXPECT_NE(Get("/inventory").find("nvidia.com/gpu: " + why + " [permission]"), std::string::npos)
       << Get("/inventory");
@@ -246,7 +245,7 @@ TEST_F(VgpuTest, WhatWasGrantedAtFirstHoldsWhateverTheConfigurationSaysByThen) {
   for (int i = 1; i < 10; ++i) sizes += ", {memory: 4000, cores: 5}";
   WriteConfig(Config(TenOfEach("cdi-cri", sizes + "]"), OnNode()));
   ASSERT_TRUE(AwaitLog("configuration reloaded"));
-  int pods = 0;  // until the GPUs have been found anew, by the former sizes
+  int pods = 0;  // they get the former sizes until a scan has found the GPUs again
   EXPECT_TRUE(Await([&] {
     const kubelet::Admission other = RunUntilAdmitted(fmt::format("b{}-", ++pods), {{kGpu, 1}});
     return VariablesOf(NameOf(other)) == Limits(NameOf(other), 4000, 5);
@@ -260,7 +259,7 @@ TEST_F(VgpuTest, WhatWasGrantedAtFirstHoldsWhateverTheConfigurationSaysByThen) {
 TEST_F(VgpuTest, AnAgentThatWasKilledBeforeTheContainerBeganBindsTheGrantOfTheOneBefore) {
   StartAll(TenOfEach(), OnNode());
   Expect(kGpu, 80, 80);
-  // No document is written where others may write.
+  // The agent writes no document into a directory that others may write.
   const std::string documents = node_.directory() + "/cdi";
   ASSERT_EQ(chmod(documents.c_str(), 0777), 0);
   const kubelet::Admission pod = Run("a", {{kGpu, 1}});
@@ -271,7 +270,7 @@ TEST_F(VgpuTest, AnAgentThatWasKilledBeforeTheContainerBeganBindsTheGrantOfTheOn
   ASSERT_EQ(chmod(documents.c_str(), 0755), 0);
   agent_ = StartAgent();
   Expect(kGpu, 80, 80);
-  // Until the GPUs have been found anew.
+  // Refused until a scan has found the GPUs again.
   EXPECT_TRUE(
       Await([&] { return kubelet_->RestartContainer("default", "a", "main").has_value(); }));
   EXPECT_EQ(VariablesOf(NameOf(pod)), Limits(NameOf(pod), 8192, 10));
@@ -288,16 +287,16 @@ TEST_F(VgpuTest, WithACheckpointOfUnknownShapeNothingIsMadeUntilItIsKnownAgain) 
   const kubelet::Admission pod = Run("a", {{kGpu, 1}});
   ASSERT_EQ(pod.start_failures.size(), 1U);
   const std::string& why = pod.start_failures[0].second;
-  EXPECT_NE(why.find("nvidia.com/gpu: kubelet's checkpoint does not say which container this is: "
-                     "its shape is not known here (kubelet is unknown, the agent " TESSERA_VERSION
-                     "), a newer agent may know it: "),
+  EXPECT_NE(why.find("nvidia.com/gpu: kubelet's checkpoint does not identify the container: its "
+                     "format is unknown (kubelet is unknown, the agent " TESSERA_VERSION
+                     "); a newer agent may know it: "),
             why.npos)
       << why;
   EXPECT_NE(why.find("[grant-unknown]"), why.npos) << why;
   EXPECT_FALSE(kubelet_->RestartContainer("default", "before", "main"));
   EXPECT_EQ(TextOf(NameOf(before)), text);
   EXPECT_EQ(MetricNow("tessera_checkpoint_unknown"), 1);
-  EXPECT_EQ(LinesWith("of a shape that this agent does not know: until"), 1U);
+  EXPECT_EQ(LinesWith("kubelet's checkpoint has an unknown format: "), 1U);
 
   kubelet_->ShapeCheckpointAnew(false);
   EXPECT_TRUE(kubelet_->RestartContainer("default", "before", "main"));

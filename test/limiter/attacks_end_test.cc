@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that end before the limiter can have measured what they launched, again and again.
+// Programs that end before the limiter can have measured their launches, again and again.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ class AttacksEndTest : public ShareTest {
     node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,slice-us=2000,late-ms=0");
   }
 
-  // Waits without the limiter's knowledge.
+  // Waits by a call that the limiter does not hook.
   void WaitUnseen() { library_->As<CUresult()>("cuCtxSynchronize")(); }
   static void Pause(uint64_t ns) {
     const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(ns)};
@@ -28,7 +28,7 @@ class AttacksEndTest : public ShareTest {
   }
   static void Die() { raise(SIGKILL); }
   static void Exit() { exit(0); }
-  // What a program's exit does, without what the test's own would do besides.
+  // Does what the library does at a program's exit, and skips the test's own exit code.
   static void LeaveAndGo() {
     Leave();
     _exit(0);
@@ -36,12 +36,12 @@ class AttacksEndTest : public ShareTest {
 
   void RunToItsEnd(const std::function<void()>& body) {
     const pid_t pid = Start([&] {
-      EXPECT_EQ(atexit(LeaveAndGo), 0);  // as the first, so it is called as the last
+      EXPECT_EQ(atexit(LeaveAndGo), 0);  // registered first, so called last
       body();
     });
     EXPECT_EQ(waitpid(pid, nullptr, 0), pid);
   }
-  // What was charged, in all.
+  // All time that was charged, in ns.
   uint64_t Used() {
     uint64_t used = 0;
     int told[2];
@@ -60,7 +60,7 @@ class AttacksEndTest : public ShareTest {
     const unsigned card = state->Find(kUuid);
     return card == fake_cuda::kMostCards ? 0 : state->Busy(0, card);
   }
-  // Processes that do this, one after the other for a while, get no more than the share.
+  // Runs such processes one after the other for 2 s; together they get no more than the share.
   void ExpectShareOfProcesses(const std::function<void()>& body, uint64_t ns) {
     const uint64_t from = fake_cuda::Now(), before = BusyByAll();
     while (fake_cuda::Now() - from < 2'000 * kMs) RunToItsEnd(body);
@@ -126,7 +126,8 @@ TEST_F(AttacksEndTest, WhoWaitedForItsLaunchesIsNotChargedForWhatItDidAfterwards
       Pause(300 * kMs);
       Die();
     });
-    EXPECT_NEAR(static_cast<double>(Used() - before), 20 * 200'000.0, 2.0 * kMs);
+    EXPECT_GE(Used() - before, 20 * 200'000 - 2 * kMs);
+    EXPECT_LE(Used() - before, 20 * 200'000 + kHeldUp);
   }
 }
 
@@ -135,13 +136,14 @@ TEST_F(AttacksEndTest, WhatWasMeasuredIsKnownWhenAProgramEndsWell) {
     SCOPED_TRACE(has_context);
     const uint64_t before = Used();
     RunToItsEnd([&] {
-      Spin(4 * kMs);
+      Spin(60 * kMs);
       WaitUnseen();
       Pause(300 * kMs);
       if (!has_context) library_->As<CUresult(CUcontext)>("cuCtxSetCurrent")(nullptr);
       Exit();
     });
-    EXPECT_NEAR(static_cast<double>(Used() - before), 4.0 * kMs, 1.0 * kMs);
+    EXPECT_GE(Used() - before, 59 * kMs);
+    EXPECT_LE(Used() - before, 60 * kMs + kHeldUp);
   }
 }
 

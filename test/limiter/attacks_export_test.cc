@@ -17,7 +17,7 @@ TEST_F(AttacksExportTest, WhatOnlyDescriptorsHaveStaysCounted) {
     }
     EXPECT_EQ(files.size(), 10u);
     ExpectTrue(1000);
-    // What comes back by a descriptor and goes without it is free.
+    // Memory that is imported again and released after its descriptor was closed is free.
     for (const int file : files) {
       handle = Import(file);
       close(file);
@@ -40,7 +40,7 @@ TEST_F(AttacksExportTest, WhatIsMappedAndGoesWithADescriptorOpenStaysCounted) {
   });
 }
 
-// Its maker is another container's, or gone.
+// The maker belongs to another container, or is gone.
 TEST_F(AttacksExportTest, WhatIsImportedAndMappedIntoAnArrayAloneIsCounted) {
   const Peer peer;
   const pid_t other = node_.Start([&](const fake_cuda::Library& library) {
@@ -172,7 +172,7 @@ TEST_F(AttacksExportTest, AContextThatEndsTakesNothingOpenOutOfTheAccounting) {
   ExpectEnd(other, SIGKILL);
 }
 
-// A dead process's memory that only a descriptor kept is counted as soon as it can be used.
+// Memory of a dead process that only a descriptor kept is counted as soon as it can be used.
 TEST_F(AttacksExportTest, WhatTheDeadLeftToADescriptorIsCountedForWhoMapsIt) {
   const Peer peers[2];
   std::vector<pid_t> makers;
@@ -203,7 +203,8 @@ TEST_F(AttacksExportTest, WhatTheDeadLeftToADescriptorIsCountedForWhoMapsIt) {
   for (const pid_t maker : makers) ExpectEnd(maker, SIGKILL);
 }
 
-// Both see the card have more room, and one of them alone made it.
+// Race: two processes unmap at once, and both see that the card has more free memory. Only one of
+// them freed it, so it may be given back once.
 TEST_F(AttacksExportTest, TwoThatGiveItBackAtOnceGiveItBackOnce) {
   constexpr int kRounds = 100;
   const Peer peers[2];
@@ -232,7 +233,7 @@ TEST_F(AttacksExportTest, TwoThatGiveItBackAtOnceGiveItBackOnce) {
       for (const Peer& peer : peers) peer.SendFile(file, kHere);
       close(file);
       for (const Peer& peer : peers) peer.Receive<char>(kHere);
-      // Sometimes its maker is one of them.
+      // In every second round the maker is among them.
       if (round % 2 == 0) {
         ASSERT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
       }
@@ -243,7 +244,7 @@ TEST_F(AttacksExportTest, TwoThatGiveItBackAtOnceGiveItBackOnce) {
       for (const Peer& peer : peers) peer.Receive<char>(kHere);
       ExpectTrue(300);
     }
-    // Who ended while something is given up could have freed it.
+    // The peers live until here: a process that ended earlier could have freed the memory itself.
     for (const Peer& peer : peers) peer.Send('e', kHere);
   });
   for (const pid_t other : others) ExpectEnd(other);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attacks by threads that write meanwhile, and by what ends meanwhile.
+// Attacks by threads that write during a call, and by processes that end during one.
 #include "limiter/attacks_memory_test.h"
 
 #include <fcntl.h>
@@ -17,6 +17,8 @@
 namespace tessera::limiter {
 namespace {
 
+// Race: another thread overwrites the returned address while the call still runs. The accounting
+// must not rely on the caller's variable.
 TEST_F(AttacksMemoryTest, AThreadThatWritesOverAnAnswerChangesNoAccounting) {
   Run([&] {
     CUdeviceptr held = 0;
@@ -41,6 +43,8 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAnAnswerChangesNoAccounting) {
   });
 }
 
+// Race: another thread changes the call's arguments. The accounting must not read them a second
+// time, after the driver did.
 TEST_F(AttacksMemoryTest, AThreadThatWritesOverAQuestionChangesNoAccounting) {
   Run([&] {
     CUmemAllocationProp wanted = PinnedIn(CU_MEM_LOCATION_TYPE_DEVICE);
@@ -72,6 +76,8 @@ TEST_F(AttacksMemoryTest, AThreadThatWritesOverAQuestionChangesNoAccounting) {
   });
 }
 
+// Race: another thread allocates in the primary context while the destruction of a large context
+// frees its memory. The new memory must not be taken for freed.
 TEST_F(AttacksMemoryTest, WhatIsAllocatedWhileAContextEndsStaysCounted) {
   Run([&] {
     CUcontext primary = nullptr, context = nullptr;
@@ -103,7 +109,7 @@ TEST_F(AttacksMemoryTest, WhatIsAllocatedWhileAContextEndsStaysCounted) {
   });
 }
 
-// Its memory is the card's again while the accounting has it still.
+// Race: the card has the dead process's memory back while the accounting still counts it.
 TEST_F(AttacksMemoryTest, AProcessThatIsKilledWhileCodeIsLoadedHidesNoneOfIt) {
   const std::string path = node_.directory() + "/code";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

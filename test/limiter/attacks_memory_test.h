@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of ways in which a program could hold more of a GPU's memory than its limit, each by calls
-// of the driver and of the kernel alone.
+// For tests of attacks: ways in which a program could hold more of a GPU's memory than its limit.
+// They use calls of the driver and of the kernel alone.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace tessera::limiter {
 
 class AttacksMemoryTest : public MemoryTest {
  protected:
-  // Does it again and again while another thread does something else all the time.
+  // Runs `round` again and again, while another thread runs `meanwhile` all the time.
   template <typename Meanwhile, typename Round>
   void Race(int rounds, Meanwhile meanwhile, Round round) {
     std::atomic<bool> over{false};

@@ -12,7 +12,7 @@ TEST_F(AttacksMemoryTest, APoolThatIsDestroyedStaysCountedAsLongAsItHoldsSegment
     for (int round = 0; round < 4; ++round) {
       const CUmemoryPool pool = NewPool();
       std::vector<CUdeviceptr> pieces;
-      // Two of each segment, of which one stays.
+      // Two blocks of each segment, of which one stays.
       for (int i = 0; i < 16; ++i) {
         CUdeviceptr small = 0, rest = 0;
         ASSERT_EQ(cuMemAllocFromPoolAsync(&small, 512, pool, nullptr), CUDA_SUCCESS);
@@ -29,6 +29,8 @@ TEST_F(AttacksMemoryTest, APoolThatIsDestroyedStaysCountedAsLongAsItHoldsSegment
   });
 }
 
+// The free in the first stream waits for its kernel. So an allocation in another stream would make
+// the pool grow.
 TEST_F(AttacksMemoryTest, AnAllocationThatIsRefusedIsNoWayToMakeAPoolGrow) {
   Run([&] {
     const CUmemoryPool pool = NewPool();
@@ -52,6 +54,8 @@ TEST_F(AttacksMemoryTest, AnAllocationThatIsRefusedIsNoWayToMakeAPoolGrow) {
   });
 }
 
+// Race: a capture begins and ends during an allocation in the same stream. The limiter may take the
+// allocation for a captured one, which takes no memory.
 TEST_F(AttacksMemoryTest, ACaptureThatEndsInTheMidstOfAnAllocationHidesNone) {
   Run([&] {
     CUgraph graph = nullptr;

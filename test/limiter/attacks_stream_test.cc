@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs one of whose streams waits for the host, so that what was launched behind that is not
-// done for long.
+// Programs with a stream that waits for the host, so that launches behind that wait stay
+// unfinished.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace {
 
 class AttacksStreamTest : public ShareTest {
  protected:
-  // Until let_go_.
+  // Holds the stream until let_go_ is set.
   void Hold(CUstream stream) {
     using Call = CUresult(CUstream, void (*)(void*), void*);
     const auto await = [](void* flag) {
@@ -22,7 +22,7 @@ class AttacksStreamTest : public ShareTest {
     };
     ASSERT_EQ(library_->As<Call>("cuLaunchHostFunc")(stream, await, &let_go_), CUDA_SUCCESS);
   }
-  // Nobody else has the GPU, by the agent's word.
+  // Launches while the agent says that the container has the GPU for itself.
   CUresult SpinOn(unsigned grid, uint64_t ns, CUstream stream) {
     SayAlone();
     void* parameters[] = {&ns};
@@ -49,7 +49,9 @@ TEST_F(AttacksStreamTest, OtherStreamsAreMeasuredWhileOneWaitsForTheHost) {
       ASSERT_EQ(SpinOn(10, 3 * kMs, other), CUDA_SUCCESS);
       ASSERT_EQ(cuStreamSynchronize(other), CUDA_SUCCESS);
     }
-    EXPECT_NEAR(Used() - before, 5 * 3.0 * kMs, 1.0 * kMs);
+    // A launch that is not measured costs 15 ms.
+    EXPECT_GE(Used() - before, 5 * 3.0 * kMs - 1.0 * kMs);
+    EXPECT_LE(Used() - before, 5 * 3.0 * kMs + kHeldUp);
     let_go_ = true;
   });
 }
@@ -60,10 +62,12 @@ TEST_F(AttacksStreamTest, WhatWaitedForTheHostIsMeasuredOnceItIsLetGo) {
     Teach(9, 2 * kMs, held);
     Hold(held);
     for (int i = 0; i < 40; ++i) ASSERT_EQ(SpinOn(9, 5 * kMs, held), CUDA_SUCCESS);
-    EXPECT_NEAR(Used(), 43 * 2.0 * kMs, 2.0 * kMs);
+    EXPECT_GE(Used(), 43 * 2.0 * kMs - 2.0 * kMs);
+    EXPECT_LE(Used(), 43 * 2.0 * kMs + kHeldUp);
     let_go_ = true;
     ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-    EXPECT_NEAR(Used(), static_cast<double>(Busy()), 2.0 * kMs);
+    EXPECT_GE(Used(), static_cast<double>(Busy()) - 2.0 * kMs);
+    EXPECT_LE(Used(), static_cast<double>(Busy()) + kHeldUp);
   });
 }
 
@@ -72,7 +76,7 @@ TEST_F(AttacksStreamTest, NobodyGetsMoreThanItsShareBesideAStreamThatWaits) {
     const CUstream held = NewStream(), other = NewStream();
     Teach(9, 2 * kMs, other);
     Hold(held);
-    // As many as there is room for, and more than 1,024 in all come behind them.
+    // As many launches as there is room for, then others behind them: more than 1,024 in all.
     for (int i = 0; i < 300; ++i) ASSERT_EQ(SpinOn(9, 2 * kMs, held), CUDA_SUCCESS);
     for (int i = 0; i < 1'000; ++i) ASSERT_EQ(SpinOn(11, 100'000, other), CUDA_SUCCESS);
     ExpectShare([&] { return SpinOn(9, 20 * kMs, other); }, 20 * kMs, kSaved, 1'000 * kMs);

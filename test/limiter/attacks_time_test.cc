@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways in which a program could take more of a GPU's time than its share, each by calls of the
-// driver alone.
+// Ways in which a program could take more of a GPU's time than its share, by calls of the driver
+// alone.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -83,7 +83,7 @@ TEST_F(AttacksTimeTest, AKernelThatSometimesIsShortGetsNoMoreBesideASibling) {
   Run([&] {
     SayAlone();
     for (int i = 0; i < 20; ++i) ASSERT_EQ(Teach(8), CUDA_SUCCESS);
-    // Of what is not explained 200 ms are let pass; chance has its part, and who measures late.
+    // The limiter lets 200 ms of unexplained time pass. Sampling and late measurements add to that.
     ExpectShare(
         [&] {
           SayAlone();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attacks by handles that are mapped and let go at once.
+// Attacks by handles that are mapped and released at once.
 #include <atomic>
 #include <thread>
 
@@ -8,6 +8,8 @@
 namespace tessera::limiter {
 namespace {
 
+// Race: one thread maps the handle while another releases it. Once mapped, the memory stays on the
+// card and must stay counted.
 TEST_F(AttacksMemoryTest, AHandleThatIsMappedWhileItIsReleasedStaysCounted) {
   Run([&] {
     const CUdeviceptr address = Addresses(2 * kMiB);
@@ -41,6 +43,7 @@ TEST_F(AttacksMemoryTest, AHandleThatIsMappedWhileItIsReleasedStaysCounted) {
   });
 }
 
+// Race: one thread retains the handle by an address inside the mapping, while another unmaps it.
 TEST_F(AttacksMemoryTest, AHandleThatIsRetainedWhileItIsUnmappedStaysCounted) {
   Run([&] {
     const CUdeviceptr address = Addresses(4 * kMiB);

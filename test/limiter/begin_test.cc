@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built libvgpu.so in processes of a container that begin at once.
+// The built libvgpu.so in processes of a container that start at the same time.
 #include <gtest/gtest.h>
 
 #include <string>

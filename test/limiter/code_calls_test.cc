@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function for which a driver that loads code lazily has to load it, and those by which a
-// program comes by a kernel.
+// Every function that makes a driver load code that it loads lazily, and the functions by which a
+// program gets a kernel.
 #include <functional>
 #include <string>
 #include <vector>
@@ -34,7 +34,7 @@ class CodeCallsTest : public ModulesTest {
     EXPECT_EQ(cuLibraryEnumerateKernels(&kernel, 1, library), CUDA_SUCCESS);
     return kernel;
   }
-  // Each of another module or library.
+  // Each way uses another module or library.
   std::vector<Way> Ways() {
     return {
         {"cuModuleGetFunction", 600,
@@ -87,7 +87,7 @@ class CodeCallsTest : public ModulesTest {
 };
 
 TEST_F(CodeCallsTest, CodeThatACallLoadsIsCountedWithIt) {
-  // The process of the way before has its memory still when the next one calls.
+  // The former way's process still has its memory when the next one calls.
   Options("module-mib=600,lazy=1,late-ms=100");
   for (const Way& way : Ways()) {
     SCOPED_TRACE(way.name);

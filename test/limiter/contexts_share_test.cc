@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is launched into a stream is of the share of the stream's GPU, and measured in the stream's
-// context, whichever context is current.
+// A launch is charged to the GPU of its stream and measured in the stream's context, whichever
+// context is current.
 #include "limiter/devices_test.h"
 
 namespace tessera::limiter {
@@ -10,13 +10,13 @@ constexpr uint64_t kLong = 20 * kMs;
 
 class ContextsShareTest : public DevicesTest {
  protected:
-  // Of a container of 10 percent of both.
+  // Runs in a container with 10 percent of both GPUs.
   template <typename Body>
   void RunLimited(Body body) {
     SetShares(10, 10);
     Run(body);
   }
-  // What GPU `at` is busy for while it is launched over and over: a tenth of the time.
+  // Launches over and over: GPU `at` may be busy for about a tenth of the time.
   template <typename Launch>
   void ExpectTenth(size_t at, Launch launch) {
     const uint64_t from = fake_cuda::Now();
@@ -86,8 +86,8 @@ TEST_F(ContextsShareTest, AWaitForAStreamIsOneForWhatRanThere) {
   });
 }
 
-// Each context has a default stream. Of what runs in one few launches are measured; that the others
-// are done tells a wait for it.
+// Each context has its own default stream. Few launches in a stream are measured; only a wait for
+// this stream shows that the others are done.
 TEST_F(ContextsShareTest, TheDefaultStreamOfOneContextTellsNothingOfAnothers) {
   RunLimited([&] {
     PrepareBoth();
@@ -95,13 +95,13 @@ TEST_F(ContextsShareTest, TheDefaultStreamOfOneContextTellsNothingOfAnothers) {
     const InFlight& in_flight = TheRegion()->accounting.in_flight[OwnSlot()][0];
     for (const auto& [own, foreign] : {std::pair{devices_[0], other}, {other, devices_[0]}}) {
       int kept = 0;
-      // The last launch may be one that is measured.
+      // Several rounds: a last launch that is measured shows its end by itself.
       for (int i = 0; i < 8; ++i) {
         MakeCurrent(own);
         for (int k = 0; k < 40; ++k) {
           ASSERT_EQ(Launch(own.spin, 10'000, nullptr), CUDA_SUCCESS);
         }
-        // Done, and nobody told.
+        // The driver's own function: the launches are done, and the limiter did not see the wait.
         const auto await = library_->As<decltype(cuStreamSynchronize)>("cuStreamSynchronize");
         ASSERT_EQ(await(nullptr), CUDA_SUCCESS);
         MakeCurrent(foreign);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What contexts take, and what goes with them.
+// Memory that contexts take, and what is freed with them.
 #include <unistd.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 class ContextsTest : public MemoryTest {
  protected:
   ContextsTest() { node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=200"); }
-  // In a process without a context.
+  // Runs the body in a process without a context.
   template <typename Body>
   void RunBare(Body body) {
     EXPECT_TRUE(node_.Run([&](const fake_cuda::Library& cuda) {
@@ -73,7 +73,7 @@ TEST_F(ContextsTest, WhatIsInAContextGoesWithItFromAThreadThatHasNone) {
   });
 }
 
-// Or each process of a node that asks about a GPU would take as much of it as a context is.
+// Otherwise each process on a node that queries a GPU would take a context's memory of it.
 TEST_F(ContextsTest, WhatIsAskedWithoutAContextMakesNone) {
   RunBare([&](const fake_cuda::Library& cuda) {
     const auto own = [&] { return CALL(fakecuda_resident)(kUuid, getpid()); };
@@ -107,7 +107,7 @@ TEST_F(ContextsTest, WhatIsAskedWithoutAContextMakesNone) {
 
 TEST_F(ContextsTest, AContextIsCountedOnceSomebodyCouldLook) {
   Run([&] {
-    // The first one was made without the limiter.
+    // The first context was made without the limiter.
     EXPECT_EQ(Used(0), 0u);
     CUcontext contexts[4];
     ASSERT_EQ(cuCtxCreate_v2(&contexts[0], 0, 0), CUDA_SUCCESS);
@@ -235,6 +235,8 @@ TEST_F(ContextsTest, WhatAnotherProcessFoundOutCountsWithTheNextModule) {
   });
 }
 
+// Race: the limiter retains the primary context for a moment while the program releases it. The
+// program's release must still end it.
 TEST_F(ContextsTest, APrimaryContextThatTheLimiterBorrowsEndsByAReleaseOfTheProgramsAlone) {
   RunBare([&](const fake_cuda::Library&) {
     NoteContextBytes(0, 200 * kMiB);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that no limit is known of gets nothing where the container's limits are in a file, nor
-// does any without limits where that is closed.
+// A device without a known limit gets no memory if the container's limits are in a file. If the
+// policy is closed, no device without limits gets any.
 #include "limiter/memory_test.h"
 
 namespace tessera::limiter {
@@ -69,7 +69,7 @@ TEST_F(DeniedTest, WithoutLimitsThereIsNoMemoryWhereThatIsClosedNorIsAnyShown) {
 
 TEST_F(DeniedTest, ADeviceThatTheDriverDoesNotNameGetsNoneUntilItDoes) {
   Name(kUuid);
-  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,no-uuid=4");  // it is asked twice
+  node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,no-uuid=4");  // asked twice a call
   Run([&] {
     EXPECT_EQ(Allocate(), CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(Allocate(), CUDA_ERROR_OUT_OF_MEMORY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares of the time of several GPUs, which have nothing to do with each other.
+// Shares of the time of several GPUs, which do not affect each other.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ TEST_F(DevicesTest, AProcessHasOfEachGpuItsOwnShare) {
       MakeCurrent(devices_[1]);
       while (!is_over) EXPECT_EQ(Spin(devices_[1], ns), CUDA_SUCCESS);
     });
-    // However late the machine runs them, in the end the second one has had more than the first
-    // may.
+    // However late the machine runs the launches, in the end the second GPU gets more time than the
+    // first one may.
     Both shares{};
     do {
       EXPECT_EQ(Spin(devices_[0], ns), CUDA_SUCCESS);
@@ -62,13 +62,13 @@ TEST_F(DevicesTest, ALaunchOnSeveralGpusIsOfTheShareOfEach) {
   }
 }
 
-// Each kernel runs once its peer's is there, as in a collective: here their streams wait for each
-// other. One of the GPUs owes 0.9 s, for which a launch of another kind would wait for 3 s.
+// As in a collective, each kernel runs once its peer's has arrived: here their streams wait for
+// each other. One of the GPUs owes 0.9 s, for which another kernel's launch would wait 9 s.
 TEST_F(DevicesTest, RanksThatWaitForEachOtherAreHeldUpForAMomentABurst) {
   constexpr int kBursts = 5, kSteps = 20;
-  int ends[2];  // of either rank
+  int ends[2];  // one for each rank
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-  SetShares(30, 30);
+  SetShares(10, 10);
   const auto meet = [](void* data) {
     char byte = 0;
     const int end = *static_cast<int*>(data);
@@ -82,7 +82,7 @@ TEST_F(DevicesTest, RanksThatWaitForEachOtherAreHeldUpForAMomentABurst) {
     MakeCurrent(device);
     Load(*library_);
     TimeAccounting* const accounting = &TheRegion()->accounting.times[1];
-    if (rank == 1) Correct(accounting, fake_cuda::Now(), 30, 900 * kMs);
+    if (rank == 1) Correct(accounting, fake_cuda::Now(), 10, 900 * kMs);
     const auto call = library_->As<CUresult(CUstream, void (*)(void*), void*)>("cuLaunchHostFunc");
     for (int burst = 0; burst < kBursts; ++burst) {
       for (int step = 0; step < kSteps; ++step) {
@@ -90,7 +90,7 @@ TEST_F(DevicesTest, RanksThatWaitForEachOtherAreHeldUpForAMomentABurst) {
         ASSERT_EQ(Launch(collective_, 100'000, device.stream), CUDA_SUCCESS);
       }
       library_->As<CUresult(CUstream)>("cuStreamSynchronize")(device.stream);
-      // Other work of theirs, behind which another burst begins.
+      // Other work of a rank; the next launch starts another burst.
       std::this_thread::sleep_for(std::chrono::milliseconds(15));
     }
   };
@@ -99,7 +99,7 @@ TEST_F(DevicesTest, RanksThatWaitForEachOtherAreHeldUpForAMomentABurst) {
   Run([&] {
     const uint64_t from = fake_cuda::Now();
     run(0);
-    EXPECT_LT(fake_cuda::Now() - from, 2'000 * kMs);
+    EXPECT_LT(fake_cuda::Now() - from, 7'000 * kMs);
   });
   int status = -1;
   EXPECT_EQ(waitpid(peer, &status, 0), peer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of compute time of two GPUs in one process.
+// For tests of the compute time of two GPUs in one process.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ inline constexpr const char* kUuids[] = {"GPU-dbca3343-a2b9-4eec-a334-6a67dc541a
 
 class DevicesTest : public ShareTest {
  protected:
-  // What is launched on one of them.
+  // What a test needs to launch on one GPU.
   struct Device {
     CUcontext context = nullptr;
     CUstream stream = nullptr;
@@ -28,7 +28,7 @@ class DevicesTest : public ShareTest {
     limits_.devices[0].cores = first;
     limits_.devices[1].cores = second;
   }
-  // The first one is current then.
+  // Prepares both; the first GPU's context is current afterwards.
   void PrepareBoth() {
     for (int i = 1; i >= 0; --i) {
       Device& device = devices_[static_cast<size_t>(i)];
@@ -59,7 +59,8 @@ class DevicesTest : public ShareTest {
     const auto busy = library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy");
     return {busy(kUuids[0], 0), busy(kUuids[1], 0)};
   }
-  // Of each, percent of the time since then, less what was saved up and a launch that runs.
+  // Percent of the time since `from` that each GPU was busy, less the saved-up time and launches of
+  // `ns`.
   static Both SharesSince(uint64_t from, const Both& before, const Both& now, uint64_t ns) {
     Both shares{};
     for (size_t i = 0; i < 2; ++i) {

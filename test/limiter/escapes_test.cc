@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ways past a limit of 1024 MiB that were open with HAMi-core, on a fake node with the built
-// libvgpu.so and without: what was one is one without the library, and what the driver answers it
-// answers with it.
+// libvgpu.so. Without the library each of them works. An answer of the driver itself is the same
+// with it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -109,7 +109,7 @@ TEST_F(EscapesTest, TheSecondDeviceAloneHasTheSecondLimit) {
   EXPECT_EQ(With("total"), "536870912\n");
 }
 
-// As where the container was given its devices by numbers, or by CDI.
+// As in a container that got its devices by numbers, or by CDI.
 TEST_F(EscapesTest, ADeviceThatIsSeenFirstHasThePlaceThatItHasAmongAllOfTheContainer) {
   variables_ =
       "CUDA_DEVICE_MEMORY_LIMIT_0=1024m CUDA_DEVICE_MEMORY_LIMIT_1=512m "
@@ -123,7 +123,7 @@ TEST_F(EscapesTest, ADeviceThatIsSeenFirstHasThePlaceThatItHasAmongAllOfTheConta
     EXPECT_EQ(With("take"), pieces) << seen;
     std::filesystem::remove(node_.directory() + "/vgpu.cache");
   }
-  // What one process found the next ones have, whichever they see.
+  // A place that one process found holds for the next ones, whichever devices they see.
   variables_ = limits + "1";
   EXPECT_EQ(With("take"), "5 pieces; 500 MiB\n");
   variables_ = limits + "0";

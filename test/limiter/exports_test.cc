@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that hand memory to each other as frameworks do: it is counted once, and as long as
-// somebody has it.
+// Programs that hand memory to each other as frameworks do. It is counted once, as long as a
+// process has it.
 #include "limiter/exports_test.h"
 #include "limiter/log/said_test.h"
 #include "limiter/memory/chunks.h"
@@ -8,7 +8,7 @@
 namespace tessera::limiter {
 namespace {
 
-// As NCCL: each side maps what the other one made, and they go in any order.
+// As NCCL does: each side maps the other one's memory, and they end in any order.
 TEST_F(ExportsTest, BuffersOfTwoRanksAreCountedOnceAndAreGoneAfterThem) {
   const Peer peer;
   const pid_t other = StartPeer([&] {
@@ -77,7 +77,7 @@ TEST_F(ExportsTest, ABlockThatIsOpenInAContextThatEndsIsGoneWithIt) {
   });
   Run([&] {
     for (int round = 0; round < 20; ++round) {
-      // What is taken while a context is made is taken for its.
+      // Memory that is taken while a context is made would be counted for the context.
       peer.Send('c', kHere);
       peer.Receive<char>(kHere);
       const CUdeviceptr block = Allocate(600 * kMiB);
@@ -100,7 +100,8 @@ TEST_F(ExportsTest, ABlockThatIsOpenInAContextThatEndsIsGoneWithIt) {
   ExpectEnd(other);
 }
 
-// What others have of a chunk is not told from what keeps it, so that it stays counted.
+// The limiter cannot tell a chunk that others keep from one that small blocks keep, so it stays
+// counted.
 TEST_F(ExportsTest, AChunkOfSmallBlocksThatOneWasHandedOnOfStaysCounted) {
   const Peer peer;
   const pid_t other = StartPeer([&] {
@@ -125,7 +126,7 @@ TEST_F(ExportsTest, AChunkOfSmallBlocksThatOneWasHandedOnOfStaysCounted) {
   ExpectEnd(other);
 }
 
-// As PyTorch: consumers open a large block, close it, then it is freed.
+// As PyTorch does: consumers open a large block and close it, then it is freed.
 TEST_F(ExportsTest, ABlockThatSeveralOpenIsCountedOnceAndIsGoneAfterItsMakerFreedIt) {
   const Peer peers[2];
   std::vector<pid_t> others;
@@ -250,7 +251,7 @@ TEST_F(ExportsTest, WhatWasLentIsFreeOnceWhoHadItIsDead) {
   ExpectEnd(other, SIGKILL);
 }
 
-// Of another container, so to speak: its maker is none of those here.
+// The maker uses another region, as a process of another container does.
 TEST_F(ExportsTest, WhatNobodyOfTheContainerMadeIsCountedForWhoImportsIt) {
   limits_.log_level = 3;
   const Peer peer;
@@ -274,7 +275,7 @@ TEST_F(ExportsTest, WhatNobodyOfTheContainerMadeIsCountedForWhoImportsIt) {
                 EXPECT_EQ(cuMemMap(addresses, 400 * kMiB, 0, large, 0), CUDA_ERROR_OUT_OF_MEMORY);
               }),
               "denied: 419430400 bytes of " + std::string(kUuid) +
-                  ", of which 838860800 of 1073741824 are held\n");
+                  "; 838860800 of 1073741824 are held\n");
     EXPECT_EQ(cuMemRelease(large), CUDA_SUCCESS);
     EXPECT_EQ(Used(0), 800 * kMiB);
     EXPECT_EQ(cuIpcCloseMemHandle(opened), CUDA_SUCCESS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of what processes of a container hand to each other: each is told what to do, one after the
-// other.
+// For tests of memory that processes of a container hand to each other. A test leads its processes
+// through their steps one after the other.
 #pragma once
 
 #include <signal.h>
@@ -18,18 +18,18 @@ namespace tessera::limiter {
 
 class ExportsTest : public MemoryTest {
  protected:
-  // Another process of the container, in step with its parent or sibling: each waits for a turn.
+  // Another process of the container, in step with its parent or sibling: each waits for a message.
   class Peer {
    public:
     Peer() {
       EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_), 0);
-      // Who waits for one that failed is to fail as well.
+      // A process that waits for a failed one must fail too.
       const timeval patience{.tv_sec = 30, .tv_usec = 0};
       for (const int end : ends_) {
         EXPECT_EQ(setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
       }
     }
-    // What it does runs in between; both sides call these in the same order.
+    // Both sides make these calls in the same order, and act between them.
     template <typename T>
     void Send(const T& value, int end) const {
       EXPECT_EQ(write(ends_[end], &value, sizeof value), static_cast<ssize_t>(sizeof value));
@@ -79,9 +79,9 @@ class ExportsTest : public MemoryTest {
 
     int ends_[2] = {-1, -1};
   };
-  static constexpr int kHere = 0, kThere = 1;  // ends
+  static constexpr int kHere = 0, kThere = 1;  // the ends of a Peer
 
-  // A process with a context that does this and waits to be killed, if it is not.
+  // Starts a process with a context that runs the body; a body that never ends must be killed.
   template <typename Body>
   pid_t StartPeer(Body body) {
     return node_.Start([&](const fake_cuda::Library& cuda) {
@@ -124,7 +124,7 @@ class ExportsTest : public MemoryTest {
               CUDA_SUCCESS);
     return handle;
   }
-  // Maps it somewhere and lets the handle go.
+  // Maps the handle's memory and releases the handle.
   CUdeviceptr Map(Handle handle, uint64_t bytes) {
     const CUdeviceptr address = Addresses(bytes);
     EXPECT_EQ(cuMemMap(address, bytes, 0, handle, 0), CUDA_SUCCESS);

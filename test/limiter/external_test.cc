@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that another interface made, as Vulkan does, and CUDA imports: the card has it anyway, and
-// it is counted for who imports it as long as it is imported.
+// Memory that another interface such as Vulkan made and CUDA imports. The card holds it in any
+// case. It is counted for the importing process as long as it is imported.
 #include "cuda/truth.h"
 #include "limiter/exports_test.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 class ExternalTest : public ExportsTest {
  protected:
-  // As Vulkan would hand it on.
+  // Makes memory as Vulkan does, and hands out its descriptor.
   int Make(uint64_t bytes) {
     const int file = library_->As<decltype(fakecuda_export)>("fakecuda_export")(kUuid, bytes);
     EXPECT_GE(file, 0);
@@ -119,7 +119,7 @@ TEST_F(ExternalTest, ADmaBufIsTheHostsAndNotCounted) {
   });
 }
 
-// Nobody is told whose memory a descriptor is of.
+// The driver tells no caller whose memory a descriptor is of.
 TEST_F(ExternalTest, WhatIsImportedPaysOffNothingThatIsLent) {
   const Peer peer;
   const pid_t maker = StartPeer([&] {
@@ -147,7 +147,7 @@ TEST_F(ExternalTest, WhatIsImportedPaysOffNothingThatIsLent) {
   ExpectEnd(maker);
 }
 
-// What is imported is a word that such sizes would go round.
+// The imported bytes are counted in a word that such sizes would overflow.
 TEST_F(ExternalTest, SizesBeyondAllMemoryDoNotMakeForgetWhatIsImported) {
   const Peer peer;
   const pid_t maker = StartPeer([&] {

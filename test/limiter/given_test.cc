@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built libvgpu.so where the agent mounts a container's limits, and the pod, its image or its
-// programs put others in their place. In a mount namespace of its own, with a copy of /etc, for
-// what has the library loaded is ld.so.preload there.
+// programs put others in their place. The tests run in a mount namespace of their own with a copy
+// of /etc, as ld.so.preload there loads the library.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,8 +37,8 @@ class GivenTest : public LimitTest {
   std::string Grant() const { return Node() + "/limits/7f"; }
   std::string Pod() const { return node_.directory() + "/pod"; }
 
-  // What the program says where a runtime has mounted the agent's file that names the library, and
-  // then all this; with a word of why memory is denied.
+  // Output of a program in a container with the agent's ld.so.preload and then these mounts. It
+  // says why memory is denied.
   std::string After(const std::string& mounts) const {
     const std::string script = node_.directory() + "/script";
     std::ofstream(script) << "set -e\n"
@@ -52,7 +52,7 @@ class GivenTest : public LimitTest {
                           << Program("proc") << "\n";
     return Output("unshare -m sh " + script + " | sed -E 's/(tessera-vgpu)\\[[0-9]+\\]/\\1/'");
   }
-  // As the agent has it mounted.
+  // The files as the agent has them mounted.
   std::string Agents() const {
     return "give " + Grant() + "/limits " + kLimitsPath + "\ngive " + Grant() + "/no-limits " +
            kNoLimitsPath + "\n";
@@ -73,10 +73,10 @@ TEST_F(GivenTest, SoDoesTheDirectoryThatAgentsOfBeforeMounted) {
 TEST_F(GivenTest, AVolumeInTheirPlaceGivesNothing) {
   EXPECT_EQ(After(Agents() + "give " + Pod() + "/limits/7f/limits " + kLimitsPath + "\n"),
             Denied(std::string(kLimitsPath) +
-                   ": the limits file is not the node's, but of the pod or its image"));
+                   ": the limits file is from the pod or its image, not from the node"));
   EXPECT_EQ(After(Agents() + "give " + Pod() + "/limits/7f /run/tessera/vgpu\n"),
             Denied(std::string(kLimitsPath) +
-                   ": the limits file is not the node's, but of the pod or its image"));
+                   ": the limits file is from the pod or its image, not from the node"));
 }
 
 TEST_F(GivenTest, NothingInTheirPlaceGivesNothing) {
@@ -85,25 +85,26 @@ TEST_F(GivenTest, NothingInTheirPlaceGivesNothing) {
       Denied(std::string(kLimitsPath) + ": the node's limits file is hidden by a mount or a link"));
 }
 
-// A directory that has a mount below it may be renamed, by whoever is root in the container.
+// The container's root may rename a directory, even with a mount below it.
 TEST_F(GivenTest, ADirectoryThatWasRenamedAndMadeAnewGivesNothing) {
   EXPECT_EQ(After(Agents() + "mv /run/tessera /run/was && mkdir -p /run/tessera/vgpu\n" + "cp " +
                   Pod() + "/limits/7f/limits " + kLimitsPath + "\n"),
             Denied(std::string(kLimitsPath) +
-                   ": the limits file is not the node's, but of the pod or its image"));
+                   ": the limits file is from the pod or its image, not from the node"));
 }
 
-// A process that cannot share the container's accounting has its limits for itself, where that is
+// A process that cannot share the container's accounting has limits of its own, if the policy is
 // open.
 TEST_F(GivenTest, AFileThatOpensWhatTheNodeClosedIsClosed) {
   std::ofstream(Grant() + "/limits") << Limits("1073741824") << "region=/proc/nowhere/a.cache\n";
   const std::string give = "give " + Grant() + "/limits " + std::string(kLimitsPath) + "\ngive ";
   const std::string denied =
-      Denied("/proc/nowhere/a.cache: the region neither opens nor can be made; see its directory");
+      Denied("/proc/nowhere/a.cache: the region can be neither opened nor made; see its directory");
   EXPECT_EQ(After(give + Grant() + "/no-limits " + kNoLimitsPath + "\n"), denied);
   EXPECT_EQ(After(give + Pod() + "/limits/7f/no-limits " + kNoLimitsPath + "\n"),
             "tessera-vgpu: error: " + std::string(kNoLimitsPath) +
-                ": it is not the node's, but of the pod or its image; it is closed\n" + denied);
+                ": it is from the pod or its image, not from the node; it counts as closed\n" +
+                denied);
   std::ofstream(Grant() + "/no-limits") << "open\n";
   EXPECT_EQ(After(give + Grant() + "/no-limits " + kNoLimitsPath + "\n"), kGranted);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs in a process with two GPUs: each costs time of those that its kernels run on.
+// Graphs in a process with two GPUs: each graph costs time of the GPUs that its kernels run on.
 #include <unistd.h>
 
 #include <atomic>
@@ -51,13 +51,13 @@ class GraphDevicesTest : public DevicesTest {
     EXPECT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
     return exec;
   }
-  // From now on it takes so long.
+  // From now on the node's kernel takes `ns`.
   static void Change(CUgraphExec exec, CUgraphNode node, CUfunction kernel, uint64_t ns) {
     void* arguments[] = {&ns};
     const auto parameters = Kernel(kernel, arguments);
     EXPECT_EQ(cuGraphExecKernelNodeSetParams_v2(exec, node, &parameters), CUDA_SUCCESS);
   }
-  // Nobody else has them, by the agent's word.
+  // Launches while the agent says that the container has both GPUs for itself.
   CUresult LaunchAlone(CUgraphExec exec, CUstream stream) {
     for (TimeAccounting* accounting :
          {&TheRegion()->accounting.times[0], &TheRegion()->accounting.times[1]}) {
@@ -66,7 +66,7 @@ class GraphDevicesTest : public DevicesTest {
     }
     return cuGraphLaunch(exec, stream);
   }
-  // Until let_go_.
+  // Holds the stream until let_go_ is set.
   void Hold(CUstream stream) {
     using Call = CUresult(CUstream, void (*)(void*), void*);
     const auto await = [](void* flag) {
@@ -74,7 +74,7 @@ class GraphDevicesTest : public DevicesTest {
     };
     ASSERT_EQ(library_->As<Call>("cuLaunchHostFunc")(stream, await, &let_go_), CUDA_SUCCESS);
   }
-  // Launches it for a while. Of each GPU, percent of the time.
+  // Launches the graph for 800 ms, and returns each GPU's share of the time in percent.
   Both SharesOf(CUgraphExec exec, CUstream stream) {
     const uint64_t from = fake_cuda::Now();
     const Both before = BusyOnBoth();
@@ -84,7 +84,7 @@ class GraphDevicesTest : public DevicesTest {
     for (size_t i = 0; i < 2; ++i) busy_[i] = now[i] - before[i];
     return SharesSince(from, before, now, kNs);
   }
-  // It is charged for what it did there, which was something.
+  // The device was busy, and all of that was charged.
   void ExpectCharged(size_t device) {
     EXPECT_GE(busy_[device], 60 * kMs) << "it ran at all";
     EXPECT_GE(TheRegion()->accounting.times[device].used + 3 * kNs, busy_[device]);
@@ -214,7 +214,7 @@ TEST_F(GraphDevicesTest, OneThatIsLaunchedIntoACapturedStreamCostsNothingUntilTh
   });
 }
 
-// More measures than there is room for: those of either GPU become one, each for itself.
+// More measurements than there is room for: each GPU's are merged into one of its own.
 TEST_F(GraphDevicesTest, OnesThatWaitForTheHostAreMeasuredOnBothOnceTheyAreLetGo) {
   constexpr int kTaught = 3, kLaunches = 150;
   SetShares(90, 90);

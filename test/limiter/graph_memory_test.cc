@@ -69,7 +69,7 @@ TEST_F(GraphMemoryTest, WhatAGraphLeavesAllocatedStaysCountedUntilItIsFreed) {
   });
 }
 
-// Where one follows on another the driver gives it the same address.
+// The driver gives an allocation that follows another one's free the same address.
 TEST_F(GraphMemoryTest, AllocationsThatFollowOnEachOtherAreNotAddedUp) {
   Run([&] {
     CUgraph graph = NewGraph();
@@ -146,7 +146,7 @@ TEST_F(GraphMemoryTest, WhatIsKeptForGraphsGoesWithThePrimaryContext) {
   });
 }
 
-// Each has run in the stream, and what it took then the others have since.
+// Each graph ran once in the stream, so all of them have the memory that one of them took.
 TEST_F(GraphMemoryTest, WhatAGraphLeavesAllocatedIsNotTheNextOnesAgain) {
   Run([&] {
     CUgraphExec execs[5] = {};

@@ -35,7 +35,7 @@ class GraphMemoryTest : public MemoryTest {
     EXPECT_EQ(cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
     return exec;
   }
-  // One that allocates, and frees what it allocated.
+  // A graph that allocates, and frees its allocation.
   CUgraphExec Temporary(uint64_t bytes) {
     CUgraph graph = NewGraph();
     AddFree(graph, AddAllocation(graph, bytes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways in which a graph becomes one that can be launched, and gets its memory before it is.
+// The ways in which a graph becomes launchable, and gets its memory before its launch.
 #include "limiter/graph_memory_test.h"
 
 #include <functional>

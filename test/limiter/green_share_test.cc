@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is launched in green contexts is of the container's share.
+// Launches in green contexts are charged to the container's share.
 #include <gtest/gtest.h>
 
 #include "limiter/share_test.h"
@@ -85,7 +85,7 @@ TEST_F(GreenShareTest, AWaitWhereOneIsCurrentIsForNothingOfOthers) {
   Run([&] {
     const CUgreenCtx green = NewGreen(), idle = NewGreen();
     const CUstream stream = StreamOf(green);
-    // Most of them are not measured, for it is known what they take.
+    // Most of these are not measured, as their kernel's cost is known.
     for (int i = 0; i < 40; ++i) ASSERT_EQ(Spin(10'000, stream), CUDA_SUCCESS);
     ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
     for (int i = 0; i < 3; ++i) ASSERT_EQ(Spin(100 * kMs, stream), CUDA_SUCCESS);

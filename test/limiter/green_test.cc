@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Green contexts: 2 MiB each, beside the primary one of 200 MiB.
+// Green contexts of 2 MiB each, besides the primary context of 200 MiB.
 #include "limiter/memory_test.h"
 
 namespace tessera::limiter {
@@ -7,7 +7,7 @@ namespace {
 
 class GreenTest : public MemoryTest {
  protected:
-  // In a process where one context's size is known and none is there.
+  // Runs the body in a process without a context, where the size of one is known.
   template <typename Body>
   void RunBare(Body body) {
     node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=200,module-mib=20");
@@ -26,7 +26,7 @@ class GreenTest : public MemoryTest {
               expected);
     return green;
   }
-  // As nobody could look before there was a context.
+  // The limiter could not measure a context before there was one.
   static uint64_t OwnMiB() { return TheRegion()->hami.slots[OwnSlot()].used[0].context / kMiB; }
   static void MakeCurrent(const fake_cuda::Library& cuda, CUgreenCtx green) {
     CUcontext context = nullptr;

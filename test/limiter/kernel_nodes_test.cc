@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code of kernels in graphs that are made by hand, where it is loaded no sooner than it is needed.
+// Code of kernels in graphs that are made by hand, where code is loaded only when it is needed.
 #include <functional>
 
 #include "limiter/memory_test.h"
@@ -14,7 +14,7 @@ class KernelNodesTest : public MemoryTest {
   explicit KernelNodesTest(const std::string& hardware = "1xt4") : MemoryTest(hardware) {
     node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,lazy=1,module-mib=20");
   }
-  // A function of a module of its own, that nobody asked for by name.
+  // A function of a module of its own, which no call found by name.
   CUfunction NewFunction() {
     CUmodule module = nullptr;
     CUfunction function = nullptr;
@@ -198,7 +198,7 @@ TEST_F(KernelNodesTest, AKernelWhoseCodeHasNoRoomIsInNoGraph) {
     EXPECT_EQ(cuda().As<decltype(cuGraphGetNodes)>("cuGraphGetNodes")(graph, nullptr, &count),
               CUDA_SUCCESS);
     EXPECT_EQ(count, 1u);
-    // It is there, and nobody can take it back.
+    // The code is loaded, and no call unloads it.
     ExpectTrue(1200);
   });
 }

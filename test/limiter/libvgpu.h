@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the libvgpu.so that programs are preloaded with, which is the built one unless the
-// environment's TESSERA_LIBVGPU names another one, as the one that ships. It is to have that name,
-// by which programs find it in themselves, and an absolute path. Any thread.
+// For tests: the libvgpu.so that programs are preloaded with. The environment's TESSERA_LIBVGPU may
+// name another one than the built one, e.g. the one that ships. It must be an absolute path that
+// ends in libvgpu.so: programs look for this name in their own maps. Any thread.
 #pragma once
 
 #include <cstdlib>

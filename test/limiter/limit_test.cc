@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built libvgpu.so in programs on a fake node with one GPU of 15 GiB: the limit holds whichever
-// way a program finds the driver's functions, and it is what the program is told.
+// The built libvgpu.so in programs on a fake node with one GPU of 15 GiB. The limit holds in
+// whichever way a program finds the driver's functions, and every answer shows the limit.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ TEST_F(LimitTest, AFirstContextIsCountedThoughTheProgramLoadsNoNvml) {
 
 TEST_F(LimitTest, TheProcessesOfAContainerShareTheLimit) {
   const std::string second = std::string(PROGRAMS) + "/limit_linked linked 104857600 9 true";
-  // What the first one says of itself comes later.
+  // The first program prints its own line last.
   EXPECT_EQ(Output(Environment() + kLimit + Program("proc", 6, second) + " | head -n 1"),
             "4 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824\n");
 }
@@ -59,7 +59,7 @@ TEST_F(LimitTest, NvmlTellsTheSameAsCuda) {
   EXPECT_EQ(Output(Environment() + kLimit + nvml),
             "used 0, free 1073741824 of 1073741824; "
             "used 0, free 1073741824, reserved 0 of 1073741824\n");
-  // While another process holds some.
+  // Another process holds some of the memory.
   EXPECT_EQ(Output(Environment() + kLimit + Program("proc", 6, nvml) + " | head -n 1"),
             "used 629145600, free 444596224 of 1073741824; "
             "used 629145600, free 444596224, reserved 0 of 1073741824\n");
@@ -78,7 +78,7 @@ TEST_F(LimitTest, TheLimitsFileIsStrongerThanTheEnvironment) {
   EXPECT_EQ(Output(WithLimits(limits, command)), kGranted);
 }
 
-// As on a runtime without CDI, where a pod's own variables stand over those of the grant.
+// On a runtime without CDI a pod's own variables override those of the grant.
 TEST_F(LimitTest, WhateverAPodsOwnVariablesSayTheLimitsFileHolds) {
   if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
   const std::string region = node_.directory() + "/granted.cache";
@@ -93,7 +93,7 @@ TEST_F(LimitTest, WhateverAPodsOwnVariablesSayTheLimitsFileHolds) {
   EXPECT_FALSE(std::filesystem::exists(node_.directory() + "/vgpu.cache")) << "its own region";
 }
 
-// As if the driver gave all that is asked for: what it refuses is its own affair.
+// The fake driver holds no limit, so it gives all that is asked for.
 TEST_F(LimitTest, WhereTheDriverHoldsTheLimitTheShareIsOnlyShown) {
   if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
   const std::string limits =

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: programs with libvgpu.so on a fake node, if nothing else is said with one
-// GPU of 15 GiB.
+// For tests that run programs with libvgpu.so on a fake node, by default with one GPU of 15 GiB.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +29,7 @@ inline std::string Directory(const std::string& file) {
 class LimitTest : public ::testing::Test {
  protected:
   explicit LimitTest(const std::string& hardware = "1xt4") : node_(hardware) {}
-  // The environment that kubelet and the plugin make, for a command of sh's.
+  // The environment that kubelet and the plugin make, before a command of sh's.
   std::string Environment(const std::string& preload = Libvgpu()) const {
     return "env LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + libraries_ +
            " TESSERA_FAKE_NVML=" + node_.directory() +
@@ -38,7 +37,7 @@ class LimitTest : public ::testing::Test {
            " TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 CUDA_DEVICE_MEMORY_SHARED_CACHE=" +
            node_.directory() + "/vgpu.cache ";
   }
-  // Takes as many pieces as it gets; holds them while `meanwhile` runs.
+  // A command that takes up to `most` pieces and holds them while `meanwhile` runs.
   static std::string Program(const std::string& way, int most = 100,
                              const std::string& meanwhile = "true") {
     const std::string name = way == "open" || way == "proc" ? "limit_bare" : "limit_linked";
@@ -47,8 +46,8 @@ class LimitTest : public ::testing::Test {
   }
 
   static bool MayMount() { return Output("unshare -m true 2>&1").empty(); }
-  // A command that has these limits in a mount namespace of its own, where the file is that the
-  // container would have.
+  // Runs the command in a mount namespace of its own, with these limits in the file where a
+  // container has them.
   std::string WithLimits(const std::string& limits, const std::string& command) const {
     const std::string file = node_.directory() + "/limits";
     std::ofstream(file) << "tessera-limits 1\n" << limits;

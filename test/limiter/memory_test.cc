@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted beside what the fake driver says is taken.
+// Counted memory, compared with what the fake driver gave.
 #include "limiter/memory_test.h"
 
 #include <signal.h>
@@ -86,7 +86,7 @@ TEST_F(MemoryTest, AHandleMayGoBeforeItsMappingAndTheOtherWayRound) {
     }
     EXPECT_EQ(had, 10u);
     ExpectTrue(1000);
-    // Two at once; then one whose handle somebody has.
+    // Unmaps two at once, then one whose handle the program retained.
     ASSERT_EQ(cuMemUnmap(address, 200 * kMiB), CUDA_SUCCESS);
     ExpectTrue(800);
     ASSERT_EQ(cuMemRetainAllocationHandle(&handle, reinterpret_cast<void*>(address + 300 * kMiB)),
@@ -141,6 +141,8 @@ TEST_F(MemoryTest, WhatIsAskedWithoutAPlaceForTheAnswerIsTheDriversToRefuse) {
   });
 }
 
+// The driver frees a killed process's memory 30 ms late. By then it is no longer counted, so an
+// allocation must wait for the driver.
 TEST_F(MemoryTest, MemoryOfAProcessKilledAMomentAgoIsWaitedFor) {
   limits_.devices[0].bytes = uint64_t{15} << 30;
   node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,late-ms=30");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of memory: the hooks are called as a program's calls end up in them, over the fake driver;
-// each body is a process of its own.
+// For tests of memory. They call the hooks as a program's calls reach them, over the fake driver.
+// Each body is a process of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class MemoryTest : public testing::Test {
     std::strcpy(limits_.region, (node_.directory() + "/x.cache").c_str());
   }
 
-  // In a process with a context.
+  // Runs the body in a process with a context.
   template <typename Body>
   void Run(Body body) {
     EXPECT_TRUE(node_.Run([&](const fake_cuda::Library& cuda) {
@@ -46,7 +46,7 @@ class MemoryTest : public testing::Test {
     ASSERT_EQ(JoinWith(limits_), has_accounting_) << Meaning(WhyAlone());
   }
 
-  // Keeps a stream busy for so long.
+  // Keeps a stream busy for that long.
   static void Spin(CUstream stream, uint64_t ns) {
     CUmodule module = nullptr;
     CUfunction spin = nullptr;
@@ -71,14 +71,14 @@ class MemoryTest : public testing::Test {
               CUDA_SUCCESS);
     return pool;
   }
-  // What cuMemCreate is asked for.
+  // The properties that cuMemCreate takes.
   static CUmemAllocationProp PinnedIn(CUmemLocationType where) {
     CUmemAllocationProp wanted{};
     wanted.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     wanted.location = {where, 0};
     return wanted;
   }
-  // Addresses with nothing behind them.
+  // Reserves addresses that nothing is mapped to.
   CUdeviceptr Addresses(uint64_t bytes) {
     using Reserve = CUresult(CUdeviceptr*, size_t, size_t, CUdeviceptr, unsigned long long);
     CUdeviceptr address = 0;
@@ -90,7 +90,7 @@ class MemoryTest : public testing::Test {
   uint64_t Resident() {
     return library_->As<uint64_t(const char*, pid_t)>("fakecuda_resident")(kUuid, 0);
   }
-  // What is counted is what is taken, and the limit holds.
+  // The counted memory is what the device gave, and that is `mib`.
   void ExpectTrue(uint64_t mib) {
     EXPECT_EQ(Used(0), mib * kMiB);
     EXPECT_EQ(Resident(), mib * kMiB);
@@ -98,7 +98,7 @@ class MemoryTest : public testing::Test {
 
   fake_cuda::CudaNode node_;
   Limits limits_;
-  bool has_accounting_ = true;  // whether Run() is to have joined
+  bool has_accounting_ = true;  // whether Run() is expected to join
   const fake_cuda::Library* library_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML tells in a container that has MIG devices, of these and of the GPU that they are of.
+// What NVML reports in a container with MIG devices, of these and of their GPU.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +21,7 @@ class MigTest : public LimitTest {
   void SetUp() override {
     if (!MayMount()) GTEST_SKIP() << "may not make a mount namespace";
   }
-  // While a process holds 6 x 104857600 bytes of the first one.
+  // Output of the command while a process holds 6 x 104857600 bytes of the first MIG device.
   std::string Meanwhile(const std::string& limits, const std::string& command) {
     return Output(WithLimits(limits, Environment() + "CUDA_VISIBLE_DEVICES=" + kFirstMig +
                                          Program("open", 6, command)) +
@@ -41,7 +41,7 @@ TEST_F(MigTest, OfTheGpuNvmlTellsTheSumOfThePartsThatTheContainerHas) {
             "used 629145600, free 444596224, reserved 0 of 1073741824\n"
             "used 0, free 2147483648 of 2147483648; "
             "used 0, free 2147483648, reserved 0 of 2147483648\n"
-            // What is not the container's.
+            // Devices that are not the container's.
             "used 0, free 1 of 1; used 0, free 1, reserved 0 of 1\n"
             "used 0, free 1 of 1; used 0, free 1, reserved 0 of 1\n");
 }

@@ -71,7 +71,7 @@ TEST_F(ModulesTest, CodeThatIsLoadedWithItsFirstFunctionIsCountedThen) {
     ExpectTrue(600);
     EXPECT_EQ(cuModuleGetFunction(&function, first, "spin"), CUDA_SUCCESS);
     ExpectTrue(600);
-    // It is there, and nobody can take it back.
+    // The code is loaded, and no call unloads it.
     EXPECT_EQ(cuModuleGetFunction(&function, second, "spin"), CUDA_ERROR_OUT_OF_MEMORY);
     ExpectTrue(1200);
     EXPECT_EQ(cuModuleUnload(second), CUDA_SUCCESS);
@@ -83,7 +83,7 @@ TEST_F(ModulesTest, CodeThatIsLoadedWithItsFirstFunctionIsCountedThen) {
 TEST_F(ModulesTest, CodeThatAKernelsFirstLaunchLoadsIsCountedThen) {
   Options("module-mib=20,lazy=1");
   Run([&] {
-    // Another library's kernels may get the handles of one that went.
+    // The driver may give a later library's kernels the handles of an unloaded one's.
     for (int i = 0; i < 3; ++i) {
       CUlibrary library = nullptr;
       ASSERT_EQ(cuLibraryLoadData(&library, kSmall, nullptr, nullptr, 0, nullptr, nullptr, 0),
@@ -130,7 +130,7 @@ TEST_F(ModulesTest, AKernelWhoseCodeHasNoRoomIsNotLaunched) {
     EXPECT_EQ(kernels(0), 1u);
     EXPECT_EQ(Launch(EnumeratedIn(Load(kSmall))), CUDA_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(kernels(0), 1u);
-    // It is there, and nobody can take it back.
+    // The code is loaded, and no call unloads it.
     ExpectTrue(1200);
     CUdeviceptr pointer = 0;
     EXPECT_EQ(cuMemAlloc_v2(&pointer, 1), CUDA_ERROR_OUT_OF_MEMORY);
@@ -187,7 +187,7 @@ TEST_F(ModulesTest, MoreKernelsThanLaunchesKeepAtHandAreStillCountedOnce) {
 }
 
 TEST_F(ModulesTest, WhatANeighbourTookWhileSomethingLargeWasLoadedIsNotItsSize) {
-  // The process is there, and takes memory of the card while its neighbour is loading.
+  // The neighbour takes memory of the card while this process loads code.
   Options("module-mib=20");
   int begin[2], done[2];
   ASSERT_EQ(pipe(begin), 0);
@@ -205,7 +205,7 @@ TEST_F(ModulesTest, WhatANeighbourTookWhileSomethingLargeWasLoadedIsNotItsSize) 
     for (;;) pause();
   });
   Run([&] {
-    // The driver waits for the image while it loads; when it looks again there is a file.
+    // The driver reads the image from a pipe while it loads; a later look finds a file.
     const std::string path = node_.directory() + "/module.ptx";
     Write(path + ".file", kSmall);
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HAMi's monitor writes into the region while a process runs: its limits hold from then on,
-// unless they come from a limits file.
+// Limits that HAMi's monitor writes into the region while a process runs. They hold from then on,
+// unless the container's limits come from a limits file.
 #include "limiter/share_test.h"
 
 namespace tessera::limiter {
@@ -15,7 +15,7 @@ class MonitorsWordsTest : public ShareTest {
     limits_.source = Source::kFile;
     std::strcpy(limits_.devices[0].uuid, kUuid);
   }
-  // MiB that a program is told it has.
+  // The total memory in MiB that the driver reports to the program.
   static uint64_t ToldTotal() {
     size_t free = 0, total = 0;
     EXPECT_EQ(cuMemGetInfo_v2(&free, &total), CUDA_SUCCESS);
@@ -25,7 +25,7 @@ class MonitorsWordsTest : public ShareTest {
     CUdeviceptr pointer = 0;
     return cuMemAlloc_v2(&pointer, mib * kMiB);
   }
-  // Shares are looked at once a second.
+  // The limiter reads shares once a second.
   void LaunchForASecond() {
     for (const uint64_t from = fake_cuda::Now(); fake_cuda::Now() - from < 1'100 * kMs;) {
       ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);

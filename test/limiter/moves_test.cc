@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managed memory whose pages are sent elsewhere: to no GPU that gets no memory.
+// Managed memory whose pages move elsewhere: never to a GPU that gets no memory.
 #include <functional>
 #include <vector>
 
@@ -16,7 +16,7 @@ class MovesTest : public MemoryTest {
     std::strcpy(limits_.devices[0].uuid, "GPU-dbca3343-a2b9-4eec-a334-6a67dc541af0");
   }
 
-  // All of what managed_ is to a device; -1: to the host.
+  // Moves all of managed_ to a device; -1: to the host.
   struct Way {
     const char* name;
     std::function<CUresult(int device)> move;
@@ -24,7 +24,7 @@ class MovesTest : public MemoryTest {
   static CUmemLocation Location(int device) {
     return {device < 0 ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE, device};
   }
-  // Of two pieces the second one.
+  // Moves only the second one of two pieces to the device.
   template <typename Call>
   std::function<CUresult(int)> InBatch(Call call) {
     return [this, call](int device) {

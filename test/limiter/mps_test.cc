@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two clients of MPS in one container: their kernels run at the same time, each on half of the GPU.
-// They have one limit of memory and one share of the time in which the GPU is busy for either.
+// Two clients of MPS in one container. Their kernels run at the same time, each on half of the GPU.
+// They share one memory limit and one share of the time in which either keeps the GPU busy.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ class MpsTest : public ShareTest {
     limits_.devices[0].bytes = 1024 * kMebibyte;
   }
 
-  // Runs of all processes that began since, as they follow each other.
+  // The runs of all processes that began since `from`, in their order.
   std::vector<std::pair<uint64_t, uint64_t>> RunsSince(uint64_t from) {
     const auto state = fake_cuda::State::Open(node_.directory(), 0);
     std::vector<std::pair<uint64_t, uint64_t>> runs;
@@ -39,7 +39,7 @@ class MpsTest : public ShareTest {
     std::sort(runs.begin(), runs.end());
     return runs;
   }
-  // ns in which any of them ran.
+  // Time in ns in which any of them ran.
   static uint64_t Union(const std::vector<std::pair<uint64_t, uint64_t>>& runs) {
     uint64_t sum = 0, end = 0;
     for (const auto& [start, stop] : runs) {
@@ -71,7 +71,7 @@ TEST_F(MpsTest, TwoClientsOfOneContainerHaveOneLimitAndOneShare) {
     EXPECT_EQ(Used(0), 1000 * kMebibyte);
     EXPECT_EQ(Resident(), 1000 * kMebibyte);
 
-    // Each takes twice as long on its half.
+    // Each kernel takes twice as long on its half.
     const uint64_t from = fake_cuda::Now();
     while (fake_cuda::Now() - from < 300 * kMs) ASSERT_EQ(Spin(2 * kMs), CUDA_SUCCESS);
     const uint64_t busy = Union(RunsSince(from));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built libvgpu.so in programs without the variables, as a shell that was opened later: they
-// have the limits of the region beside the library, together with the container's other processes.
-// What those get that find none is the node's to say.
+// The built libvgpu.so in programs without the variables, such as a shell that was opened later.
+// They have the limits of the region next to the library, together with the container's other
+// processes. The node's policy says what a process without a region gets.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -19,8 +19,8 @@ constexpr char kNoGpus[] = "retain: 2\n";
 
 class NothingFoundTest : public LimitTest {
  protected:
-  // As HAMi's plugin and the agent lay it out: the library in the directory that the container
-  // writes in, and the region beside it.
+  // HAMi's plugin and the agent put the library and the region into the directory that the
+  // container writes in.
   void SetUp() override {
     if (std::filesystem::exists(kDefaultRegionPath)) {
       GTEST_SKIP() << "this machine has a region at " << kDefaultRegionPath;
@@ -33,7 +33,7 @@ class NothingFoundTest : public LimitTest {
   std::string Hook() const { return node_.directory() + "/hook"; }
   std::string Region() const { return Hook() + "/a.cache"; }
 
-  // With nothing but what stands for ld.so.preload and the node's card.
+  // An environment with only the preload and the node's card.
   std::string WithoutVariables() const {
     return "env -i PATH=/usr/bin:/bin " + Environment(Hook() + "/libvgpu.so").substr(4) +
            "env -u CUDA_DEVICE_MEMORY_SHARED_CACHE ";
@@ -41,12 +41,12 @@ class NothingFoundTest : public LimitTest {
   std::string WithVariables() const {
     return WithoutVariables() + kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=" + Region() + " ";
   }
-  // What one without variables gets while another one holds six pieces.
+  // Output of a program without variables while another one holds six pieces.
   std::string Beside() const {
     const std::string one = std::string(PROGRAMS) + "/limit_bare proc 104857600 100 true";
     return Output(WithVariables() + Program("proc", 6, WithoutVariables() + one) + " | head -n 1");
   }
-  // With a file that says what it means to have no limits; on a mount that is read-only, or not.
+  // Runs the command with a file that states the policy, on a mount with these options.
   std::string WithPolicy(const std::string& word, const std::string& command,
                          const std::string& options = "ro") const {
     return Output(
@@ -82,16 +82,14 @@ TEST_F(NothingFoundTest, WhereThatIsClosedItGetsNoMemoryAndIsToldWhy) {
   const std::string program = WithoutVariables() + "LIBCUDA_LOG_LEVEL=1 " + Program("proc");
   EXPECT_EQ(WithPolicy("closed", program),
             "tessera-vgpu: error: memory is denied: " + std::string(kDefaultRegionPath) +
-                ": there is no region, and neither a limits file nor variables to make one with\n" +
-                kNoGpus);
+                ": there is no region, and no limits file or variables to make one\n" + kNoGpus);
   EXPECT_EQ(WithPolicy("open", program), kWhole);
   EXPECT_EQ(WithPolicy("ajar", program),
             "tessera-vgpu: error: " + std::string(kNoLimitsPath) +
-                ": open or closed is meant, and closed it is, not 'ajar'\n"
+                ": counts as closed, because it is neither open nor closed: 'ajar'\n"
                 "tessera-vgpu: error: memory is denied: " +
                 kDefaultRegionPath +
-                ": there is no region, and neither a limits file nor variables to make one with\n" +
-                kNoGpus);
+                ": there is no region, and no limits file or variables to make one\n" + kNoGpus);
 }
 
 TEST_F(NothingFoundTest, ALibraryThatWasBuiltClosedGivesWhoHasNoLimitsNothing) {
@@ -108,7 +106,7 @@ TEST_F(NothingFoundTest, WhereThatIsClosedWhoSharesTheAccountingGetsItsLimit) {
   std::filesystem::resize_file(Region(), 100);
   EXPECT_EQ(WithPolicy("closed", WithoutVariables() + "LIBCUDA_LOG_LEVEL=1 " + Program("proc")),
             "tessera-vgpu: error: memory is denied: " + Region() +
-                ": the region was cut off; remove that file\n" + kNoGpus);
+                ": the region is truncated; remove that file\n" + kNoGpus);
 }
 
 }  // namespace

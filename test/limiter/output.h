@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: programs that the library is loaded into.
+// For tests that run programs which the library is loaded into.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tessera::limiter {
 
-// Of a command of sh's: what it printed, and its status where that is not 0.
+// Runs a command of sh's and returns what it printed, and its status if that is not 0.
 inline std::string Output(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   std::string output;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container whose limit is more than its card has: one of 15 GiB.
+// A container whose limit is more than its card's 15 GiB.
 #include "limiter/log/said_test.h"
 #include "limiter/memory_test.h"
 
@@ -21,7 +21,7 @@ class OversubscriptionTest : public MemoryTest {
     EXPECT_EQ(ask(&managed, attribute, pointer), CUDA_SUCCESS);
     return managed;
   }
-  // What the region says of it.
+  // The managed memory that the region shows for this process.
   static uint64_t Managed() { return TheRegion()->hami.slots[OwnSlot()].used[0].managed; }
   static CUdeviceptr Allocate(uint64_t bytes, CUresult expected = CUDA_SUCCESS) {
     CUdeviceptr pointer = 0;
@@ -47,13 +47,13 @@ TEST_F(OversubscriptionTest, WhatTheCardHasNoRoomForIsManagedCountedAndFreedAlik
 TEST_F(OversubscriptionTest, WhoAsksIsToldOfEachThatIsManaged) {
   limits_.log_level = 3;
   Run([&] {
-    const std::string gpu = " bytes of " + std::string(kUuid) + ", ";
+    const std::string gpu = " bytes of " + std::string(kUuid);
     EXPECT_EQ(Said([&] { Allocate(14 * kGiB); }), "");
     EXPECT_EQ(Said([&] { Allocate(4 * kGiB); }),
               "managed: 4294967296" + gpu +
-                  "which has no room for them; 19327352832 of 21474836480 are held\n");
+                  ", which has no room for them; 19327352832 of 21474836480 are held\n");
     EXPECT_EQ(Said([&] { Allocate(3 * kGiB, CUDA_ERROR_OUT_OF_MEMORY); }),
-              "denied: 3221225472" + gpu + "of which 19327352832 of 21474836480 are held\n");
+              "denied: 3221225472" + gpu + "; 19327352832 of 21474836480 are held\n");
   });
 }
 

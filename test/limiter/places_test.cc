@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a GPU that is not the one of the current context.
+// Memory of a GPU that is not the current context's.
 #include "limiter/memory_test.h"
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ class PlacesTest : public MemoryTest {
     limits_.devices[1].bytes = 1024 * kMiB;
   }
 
-  // On the first one; the second one has this stream.
+  // Runs the body with the first GPU's context current; of_second_ is a stream of the second.
   template <typename Body>
   void RunOnFirst(Body body) {
     Run([&] {
@@ -81,7 +81,7 @@ TEST_F(PlacesTest, RoomOnTheCurrentGpuIsNoneInAStreamOfAnother) {
   });
 }
 
-// Whatever stream it is allocated in.
+// In whichever stream it is allocated.
 TEST_F(PlacesTest, WhatIsAllocatedFromAPoolIsOfThePoolsGpu) {
   for (const auto& allocate : {cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz}) {
     RunOnFirst([&] {
@@ -98,7 +98,7 @@ TEST_F(PlacesTest, WhatIsAllocatedFromAPoolIsOfThePoolsGpu) {
 
 class HostPoolsTest : public PlacesTest {
  protected:
-  // All that is allocated from it is of no GPU.
+  // Allocations from the pool are counted for no GPU.
   void ExpectUncounted(CUmemoryPool pool) {
     for (const auto& allocate : {cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz}) {
       CUdeviceptr pointer = 0;
@@ -138,7 +138,7 @@ TEST_F(HostPoolsTest, SoDoesTheOneThatThereAlwaysIsFromCuda13On) {
   });
 }
 
-// It is of no GPU that is limited.
+// A GPU that the file does not name has no limit to count against.
 TEST_F(HostPoolsTest, APoolOfAGpuThatTheLimitsFileDoesNotNameIsNotCounted) {
   limits_.count = 1;
   RunOnFirst([&] {
@@ -148,7 +148,7 @@ TEST_F(HostPoolsTest, APoolOfAGpuThatTheLimitsFileDoesNotNameIsNotCounted) {
   });
 }
 
-// It moves to whoever uses it, wherever it was asked to be.
+// Managed memory moves to the GPU that uses it, wherever the pool was asked to be.
 TEST_F(HostPoolsTest, APoolOfManagedMemoryIsCountedOnTheGpuOfItsStream) {
   node_.Set("TESSERA_FAKE_CUDA_OPTIONS", "context-mib=0,cuda=13000");
   for (const CUmemLocationType where : {CUmemLocationType{}, CU_MEM_LOCATION_TYPE_HOST}) {
@@ -163,7 +163,8 @@ TEST_F(HostPoolsTest, APoolOfManagedMemoryIsCountedOnTheGpuOfItsStream) {
   }
 }
 
-// As another thread does while the driver reads it.
+// Race: another thread changes the location while the driver reads it. A second read by the limiter
+// could see another one.
 TEST_F(HostPoolsTest, WhereAPoolIsIsReadOnce) {
   RunOnFirst([&] {
     CUmemPoolProps wanted{};

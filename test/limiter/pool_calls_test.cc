@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that allocate and free in the order of a stream, each also for programs whose
-// default stream is the thread's own.
+// The functions that allocate and free in a stream's order. Each also has a variant for programs
+// with a default stream for each thread.
 #include <functional>
 
 #include "limiter/memory_test.h"

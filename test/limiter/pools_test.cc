@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pools hold, beside what the fake driver says is taken.
+// Memory that pools hold, compared with what the fake driver gave.
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ TEST_F(MemoryTest, APoolIsCountedByWhatItHolds) {
     EXPECT_EQ(Used(0), Resident());
     EXPECT_LE(Resident(), 1024 * kMiB);
     for (size_t i = 0; i < had; ++i) ASSERT_EQ(cuMemFreeAsync(all[i], nullptr), CUDA_SUCCESS);
-    // What the pool still has is no hindrance to others.
+    // Memory that only the pool holds is given back for other allocations.
     EXPECT_EQ(cuda().As<CUresult(CUstream)>("cuStreamSynchronize")(nullptr), CUDA_SUCCESS);
     CUdeviceptr pointer = 0;
     EXPECT_EQ(cuMemAlloc_v2(&pointer, 1000 * kMiB), CUDA_SUCCESS);
@@ -33,7 +33,7 @@ TEST_F(MemoryTest, WhatIsThereOnceThePoolsGaveBackTheirsIsNotSaidToBeRefused) {
   Run([&] {
     CUdeviceptr pooled = 0, pointer = 0;
     ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, nullptr), CUDA_SUCCESS);
-    // In the pool there is room for it, and elsewhere there is none.
+    // The pool has room for it, and the rest of the limit has none.
     EXPECT_EQ(Said([&] {
                 ASSERT_EQ(cuMemFreeAsync(pooled, nullptr), CUDA_SUCCESS);
                 ASSERT_EQ(cuMemAllocAsync(&pooled, 800 * kMiB, nullptr), CUDA_SUCCESS);
@@ -45,10 +45,10 @@ TEST_F(MemoryTest, WhatIsThereOnceThePoolsGaveBackTheirsIsNotSaidToBeRefused) {
               "");
     EXPECT_EQ(Said([&] { cuMemAllocAsync(&pooled, 800 * kMiB, nullptr); }),
               "denied: 838860800 bytes of " + std::string(kUuid) +
-                  ", of which 838860800 of 1073741824 are held\n");
+                  "; 838860800 of 1073741824 are held\n");
     EXPECT_EQ(Said([&] { cuMemAlloc_v2(&pointer, 800 * kMiB); }),
               "denied: 838860800 bytes of " + std::string(kUuid) +
-                  ", of which 838860800 of 1073741824 are held\n");
+                  "; 838860800 of 1073741824 are held\n");
   });
 }
 
@@ -78,7 +78,7 @@ TEST_F(MemoryTest, APoolOfTheProgramsOwnIsCountedToo) {
     EXPECT_LE(Resident(), 1024 * kMiB);
     EXPECT_EQ(Used(0), Resident());
     EXPECT_GE(had, 9u);
-    // The other ways of freeing are as good.
+    // The other functions that free are as good.
     for (size_t i = 0; i < had; ++i) ASSERT_EQ(cuMemFree_v2(all[i]), CUDA_SUCCESS);
     ASSERT_EQ(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
     EXPECT_EQ(Used(0), Resident());
@@ -91,7 +91,7 @@ TEST_F(MemoryTest, APoolOfTheProgramsOwnIsCountedToo) {
   });
 }
 
-// As the driver has it: the call returns at once, and what is in the pool goes when nothing is
+// As with the driver: the call returns at once, and the pool's memory is freed once none of it is
 // used.
 TEST_F(MemoryTest, APoolThatIsDestroyedBehindFreesGivesItsRoomOnceTheStreamHasReachedThem) {
   Run([&] {

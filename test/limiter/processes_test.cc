@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom NVML lists inside a container.
+// The processes that NVML lists inside a container.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -12,7 +12,7 @@ namespace {
 
 using ProcessesTest = LimitTest;
 
-// What the driver says of a process that is somebody else's: host, or another container.
+// The driver's entry of a process of the host or of another container.
 const std::string kForeign = "TESSERA_FAKE_NVML_PROCESSES='4194305:1024' ";
 const std::string kProcesses = std::string(PROGRAMS) + "/limit_processes";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with more rights than its caller (AT_SECURE): whoever calls it lays out environment and
-// files, and may make it do nothing by them. In a mount namespace of its own, as root, with a copy
-// of /etc, for the loader takes the library from ld.so.preload alone then.
+// A program with more rights than its caller (AT_SECURE). Its caller controls environment and
+// files, but must not disable the limits by them. The tests run as root in a mount namespace of
+// their own. It has a copy of /etc, as the loader preloads such a program only by ld.so.preload.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace tessera::limiter {
 namespace {
 
 constexpr uid_t kNobody = 65534;
-// Where nobody finds the node's directory, whose parents may be closed to others.
+// Where user nobody sees the node's directory, whose parents may be closed to other users.
 constexpr char kSeen[] = "/run/node";
 
 class SecureTest : public LimitTest {
@@ -25,10 +25,10 @@ class SecureTest : public LimitTest {
     if (geteuid() != 0) GTEST_SKIP() << "only root makes programs that have root's rights";
     if (!Output("unshare -m true 2>&1").empty()) GTEST_SKIP() << "may not make a mount namespace";
     if (!Output("setpriv --version > /dev/null 2>&1").empty()) GTEST_SKIP() << "no setpriv";
-    umask(022);  // nobody reads what is written here
+    umask(022);  // user nobody reads what is written here
     std::filesystem::create_directories(place_ + "/driver");
     std::filesystem::copy_file(CudaNode::LibraryPath(), place_ + "/driver/libcuda.so.1");
-    // The fake driver keeps what it knows there, for whoever calls it.
+    // The fake driver keeps its state there for every user.
     std::filesystem::permissions(node_.directory(), std::filesystem::perms(0755));
     ASSERT_EQ(chown(node_.directory().c_str(), kNobody, kNobody), 0);
     for (const auto& entry : std::filesystem::directory_iterator(node_.directory())) {
@@ -42,7 +42,7 @@ class SecureTest : public LimitTest {
     }
   }
 
-  // The limits file says so; the region that it names is where everybody may write.
+  // Writes the limits file. Its region is in a directory that every user may write.
   void Limit() {
     std::ofstream(place_ + "/limits")
         << "tessera-limits 1\ndevice " << kUuid << " memory=1073741824\nregion=" << kSeen
@@ -52,8 +52,8 @@ class SecureTest : public LimitTest {
   }
   std::string Region() const { return place_ + "/vgpu/a.cache"; }
 
-  // What sh does as somebody else, with the library in ld.so.preload and the driver where the
-  // loader looks by itself.
+  // Runs the command of sh's as user nobody, with the library in ld.so.preload and the driver on
+  // the loader's own path.
   std::string AsNobody(const std::string& command) const {
     std::ofstream(place_ + "/script")
         << "set -e\n"
@@ -77,7 +77,7 @@ class SecureTest : public LimitTest {
         << "/fake-nvml.yaml TESSERA_FAKE_CUDA_OPTIONS=context-mib=0 " << command << "\n";
     return Output("unshare -m sh " + place_ + "/script 2>&1");
   }
-  // The program of so many rights, which takes pieces of 100 MiB.
+  // Runs the named program, which takes pieces of 100 MiB.
   std::string Takes(const std::string& name, const std::string& meanwhile = "true") const {
     return Seen(name) + " proc 104857600 100 '" + meanwhile + "'";
   }
@@ -103,7 +103,7 @@ TEST_F(SecureTest, ItNeitherOpensNorMakesARegion) {
 
 TEST_F(SecureTest, WhatItHoldsIsCountedForItAlone) {
   Limit();
-  // Root's own program makes the region and holds all that there is.
+  // A program with its caller's rights makes the region and holds all of it.
   const std::string holder = Takes("limit_bare", Seen("limit_secure") + " proc 104857600 4 true");
   EXPECT_EQ(AsNobody(holder),
             "4 x 104857600, then 0; free 654311424 of 1073741824; device 1073741824\n" +

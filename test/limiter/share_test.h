@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests of compute time: the hooks over the fake driver, in a container with 30 percent of a
-// GPU whose simulation tells how long it was busy; each body is a process of its own.
+// GPU. The simulation reports how long the GPU was busy. Each body is a process of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,6 +25,8 @@ inline constexpr char kModule[] =
     ".visible .entry spin(.param .u64 ns) {}\n"
     ".visible .entry ncclDevKernel_spin(.param .u64 ns) {}";
 inline constexpr uint64_t kSaved = kBurst;
+// A process that is held up between a launch and its kernel is charged for that as well.
+inline constexpr uint64_t kHeldUp = 50 * kMs;
 
 class ShareTest : public testing::Test {
  protected:
@@ -37,7 +39,7 @@ class ShareTest : public testing::Test {
     std::strcpy(limits_.region, (node_.directory() + "/x.cache").c_str());
   }
 
-  // In a process with a context and a kernel.
+  // Runs the body in a process with a context and a kernel.
   void Run(const std::function<void()>& body) {
     EXPECT_TRUE(node_.Run([&](const Library& cuda) {
       Prepare(cuda);
@@ -54,7 +56,7 @@ class ShareTest : public testing::Test {
   void Prepare(const Library& cuda) {
     library_ = &cuda;
     ASSERT_EQ(CALL(cuInit)(0), CUDA_SUCCESS);
-    // A context is counted, for which its limits would be looked for elsewhere.
+    // Joins first: the hook counts the context, and would otherwise look for its limits elsewhere.
     ASSERT_TRUE(JoinWith(limits_)) << Meaning(WhyAlone());
     ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
     ASSERT_EQ(CALL(cuCtxSetCurrent)(context_), CUDA_SUCCESS);
@@ -73,8 +75,8 @@ class ShareTest : public testing::Test {
     void* parameters[] = {&ns};
     return cuLaunchKernel(function, 8, 1, 1, 128, 1, 1, 0, stream, parameters, nullptr);
   }
-  // Launches for a while, and what the GPU did in this time is no more than the share, what was
-  // saved up before, and one launch.
+  // Launches for `while_ns`. The GPU is busy for at least `least`. It is busy for no more than the
+  // share of that time, the saved-up time and launches of `ns`.
   void ExpectShare(const std::function<CUresult()>& launch, uint64_t ns, uint64_t least = kSaved,
                    uint64_t while_ns = 300 * kMs) {
     const uint64_t from = fake_cuda::Now(), before = Busy();
@@ -86,7 +88,8 @@ class ShareTest : public testing::Test {
   uint64_t Busy() { return library_->As<uint64_t(const char*, pid_t)>("fakecuda_busy")(uuid_, 0); }
   // Nothing was ever taken from the share.
   static bool IsUntouched() { return TheRegion()->accounting.times[0].bucket.high == 0; }
-  // The agent's word: nobody else has the GPU. The first one says nothing of late.
+  // Says as the agent does that the container has the GPU for itself. The first report is 1.5 s
+  // old.
   static void SayAlone() {
     TimeAccounting* const accounting = &TheRegion()->accounting.times[0];
     accounting->others = 1;
@@ -111,7 +114,7 @@ class ShareTest : public testing::Test {
   }
 
   fake_cuda::CudaNode node_;
-  const char* uuid_ = kUuid;  // of what the container has
+  const char* uuid_ = kUuid;  // of the container's device
   Limits limits_;
   const Library* library_ = nullptr;
   CUcontext context_ = nullptr;

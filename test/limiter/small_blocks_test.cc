@@ -23,7 +23,7 @@ class SmallBlocksTest : public MemoryTest {
     EXPECT_EQ(cuMemAlloc_v2(&pointer, bytes), expected);
     return pointer;
   }
-  // As many as there are.
+  // As many as the limit allows.
   static std::vector<CUdeviceptr> AllocateAll(uint64_t bytes) {
     std::vector<CUdeviceptr> all;
     CUdeviceptr pointer = 0;
@@ -33,7 +33,7 @@ class SmallBlocksTest : public MemoryTest {
   static void Free(const std::vector<CUdeviceptr>& all) {
     for (const CUdeviceptr pointer : all) EXPECT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS);
   }
-  // Frees all but the first one in each chunk, and is left with these.
+  // Frees all but the first block of each chunk, and returns these.
   static std::vector<CUdeviceptr> FreeAllButOneOfEach(const std::vector<CUdeviceptr>& all) {
     std::vector<CUdeviceptr> kept;
     for (const CUdeviceptr pointer : all) {
@@ -140,7 +140,7 @@ TEST_F(SmallBlocksTest, AnArrayCountsAsIfNothingElseWereInItsChunk) {
       CUarray array = nullptr;
       if (cuMemAlloc_v2(&block, kMiB) == CUDA_SUCCESS) {
         cuArrayCreate_v2(&array, &small);
-        // So that the next block is in another chunk.
+        // Puts the next block into another chunk.
         CUdeviceptr filled = 0;
         cuMemAlloc_v2(&filled, kMiB - 512);
         cuMemFree_v2(block);
@@ -198,7 +198,8 @@ TEST_F(SmallBlocksTest, ThreadsThatAllocateSmallBlocksAtOnceNeverPassTheLimit) {
         }
         if (round % 64 != 0) continue;
         EXPECT_LE(Used(0), 64 * kMiB);
-        // Whether a block fits into a chunk that is there only the driver knows, which is asked.
+        // Only the driver knows whether a block fits into an existing chunk. So each thread may
+        // hold a chunk more until it has counted its block.
         EXPECT_LE(Resident(), (64 + 2 * kThreads) * kMiB);
       }
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays that have what is mapped into them.
+// Arrays, and the memory that is mapped into them.
 #include <vector>
 
 #include "limiter/memory_test.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Handle = CUmemGenericAllocationHandle;
 
-constexpr unsigned kSide = 16384;  // of 4 bytes each: 1 GiB
+constexpr unsigned kSide = 16384;  // elements of 4 bytes: 1 GiB
 
 class SparseMemoryTest : public MemoryTest {
  protected:
@@ -36,7 +36,7 @@ class SparseMemoryTest : public MemoryTest {
     EXPECT_EQ(cuMemCreate(&handle, mib * kMiB, &wanted, 0), expected);
     return handle;
   }
-  // Tiles have 128 by 128 elements. No handle: what is there is unmapped.
+  // A tile has 128 by 128 elements. Handle 0 unmaps the part.
   static CUarrayMapInfo Part(void* array, unsigned x, unsigned y, unsigned width, unsigned height,
                              Handle handle) {
     CUarrayMapInfo operation{};
@@ -50,7 +50,7 @@ class SparseMemoryTest : public MemoryTest {
   static CUresult Do(std::vector<CUarrayMapInfo> all) {
     return cuMemMapArrayAsync(all.data(), static_cast<unsigned>(all.size()), nullptr);
   }
-  // 8 MiB for each line of tiles; the handle is released.
+  // Maps 8 MiB for each line of tiles, and releases the handle.
   static void MapLines(void* array, unsigned first, unsigned count) {
     const Handle handle = NewMemory(8 * count);
     EXPECT_EQ(Do({Part(array, 0, first, 128, count, handle)}), CUDA_SUCCESS);
@@ -97,8 +97,8 @@ TEST_F(SparseMemoryTest, WhatIsUnmappedInPartIsHeldUntilTheLastTileOfIt) {
   Run([&] {
     const CUarray array = NewArray();
     MapLines(array, 10, 10);
-    // A hole in the middle, then what is round it, one side after the other, and more than there
-    // is.
+    // First a hole in the middle. Then the tiles around it, one side after the other, each with
+    // tiles that are not mapped.
     EXPECT_EQ(Do({Part(array, 5, 12, 3, 2, 0)}), CUDA_SUCCESS);
     ExpectTrue(80);
     EXPECT_EQ(Do({Part(array, 0, 0, 5, 128, 0), Part(array, 8, 0, 120, 128, 0)}), CUDA_SUCCESS);
@@ -122,7 +122,7 @@ TEST_F(SparseMemoryTest, WhatIsMappedAnewTakesThePlaceOfWhatWasThere) {
     ExpectTrue(120);
     MapLines(array, 5, 5);
     ExpectTrue(80);
-    // In one call the last one stays.
+    // Of two mappings in one call the last one stays.
     const Handle first = NewMemory(80), second = NewMemory(80);
     EXPECT_EQ(Do({Part(array, 0, 0, 128, 10, first), Part(array, 0, 0, 128, 10, second)}),
               CUDA_SUCCESS);

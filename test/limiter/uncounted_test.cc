@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not a device's memory is neither counted nor refused, be it more than the limit.
+// Memory that is not a device's is neither counted nor refused, even if it exceeds the limit.
 #include <sys/mman.h>
 
 #include "limiter/exports_test.h"
@@ -11,7 +11,7 @@ constexpr uint64_t kMuch = 4096 * kMiB;  // four times the limit
 
 class UncountedTest : public ExportsTest {
  protected:
-  // All of the limit is there still.
+  // The whole limit is still free.
   void ExpectUncounted() {
     ExpectTrue(0);
     CUdeviceptr pointer = 0;
@@ -64,7 +64,7 @@ TEST_F(UncountedTest, VirtualMemoryOfTheHostAndOfItsNumaNodes) {
   });
 }
 
-// What is bound to it is, as any other.
+// Device memory that is bound to it is counted.
 TEST_F(UncountedTest, AMulticastObject) {
   Run([&] {
     using Bind = CUresult(Handle, size_t, Handle, size_t, size_t, unsigned long long);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever waits for what it launched, or asks until it is done, has nothing in flight then, for
-// which its end would be charged: of every function that waits.
+// Every function that waits for launches, or asks until they are done. After it none is in flight,
+// for which the process's end would be charged.
 #include <functional>
 #include <vector>
 
@@ -11,10 +11,10 @@ namespace {
 
 class WaitsTest : public ShareTest {
  protected:
-  // Something is launched, and waited for.
+  // A way to wait for a launch.
   struct Way {
     const char* name;
-    bool is_per_thread;  // in which of the default streams
+    bool is_per_thread;  // in which of the default streams the launch is
     std::function<CUresult()> wait;
   };
 
@@ -38,7 +38,7 @@ class WaitsTest : public ShareTest {
         {"cuMemcpyDtoH_v2_ptds", true, [this] { return cuMemcpyDtoH_v2_ptds(&byte_, memory_, 1); }},
     };
   }
-  // Behind what was launched in the default stream.
+  // An event behind the launches in the default stream.
   CUevent Record() {
     CUevent event = nullptr;
     EXPECT_EQ(library_->As<decltype(cuEventCreate)>("cuEventCreate")(&event, 0), CUDA_SUCCESS);
@@ -82,7 +82,7 @@ TEST_F(WaitsTest, EveryWayToWaitTellsThatWhatWasMeasuredIsDone) {
   });
 }
 
-// Of sixteen short kernels one is measured.
+// The limiter measures one in sixteen of these short kernels.
 TEST_F(WaitsTest, EveryWayToWaitForAStreamTellsThatWhatWasNotMeasuredIsDone) {
   Run([&] {
     Allocate();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library says, and to whom; and that a program that has nothing to do with a GPU has
-// nothing to do with the library.
+// The library's messages and their readers. In a program that uses no GPU the library does nothing.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +12,7 @@ namespace {
 
 class WordsTest : public LimitTest {
  protected:
-  // With both outputs, and no ids of processes.
+  // Both outputs, without process ids.
   static std::string Told(const std::string& command) {
     return Output("{ " + command + "; } 2>&1 | sed -E 's/(tessera-vgpu)\\[[0-9]+\\]/\\1/'");
   }
@@ -24,7 +23,7 @@ TEST_F(WordsTest, OnlyWhoAsksIsToldOfLimitsAndDenials) {
       "tessera-vgpu: limits of the environment: policy default, priority 1\n"
       "tessera-vgpu: limit of device 0: 1073741824 bytes of memory, all of its time\n";
   const std::string denied = "tessera-vgpu: denied: 104857600 bytes of " + std::string(kUuid) +
-                             ", of which 1048576000 of 1073741824 are held\n";
+                             "; 1048576000 of 1073741824 are held\n";
   const std::string program = Program("proc");
   EXPECT_EQ(Told(Environment() + kLimit + program), kGranted);
   EXPECT_EQ(Told(Environment() + kLimit + "LIBCUDA_LOG_LEVEL=0 " + program), kGranted);
@@ -42,15 +41,15 @@ TEST_F(WordsTest, WhyMemoryIsDeniedIsAnError) {
 }
 
 TEST_F(WordsTest, APlaceForNoRegionIsAWarning) {
-  EXPECT_EQ(Told(Environment() + kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=/proc/none/a.cache " +
-                 "CUDA_TASK_PRIORITY=high LIBCUDA_LOG_LEVEL=2 " + Program("proc")),
-            "tessera-vgpu: warning: left out: CUDA_TASK_PRIORITY: a number from 0 is meant, not "
-            "'high'\n"
-            "tessera-vgpu: limits of the environment: policy default, priority 1\n"
-            "tessera-vgpu: limit of device 0: 1073741824 bytes of memory, all of its time\n"
-            "tessera-vgpu: warning: /proc/none/a.cache: the region neither opens nor can be made; "
-            "see its directory; limits hold for this process alone\n" +
-                std::string(kGranted));
+  EXPECT_EQ(
+      Told(Environment() + kLimit + "CUDA_DEVICE_MEMORY_SHARED_CACHE=/proc/none/a.cache " +
+           "CUDA_TASK_PRIORITY=high LIBCUDA_LOG_LEVEL=2 " + Program("proc")),
+      "tessera-vgpu: warning: left out: CUDA_TASK_PRIORITY: takes a number from 0, not 'high'\n"
+      "tessera-vgpu: limits of the environment: policy default, priority 1\n"
+      "tessera-vgpu: limit of device 0: 1073741824 bytes of memory, all of its time\n"
+      "tessera-vgpu: warning: /proc/none/a.cache: the region can be neither opened nor made; see "
+      "its directory; limits hold for this process only\n" +
+          std::string(kGranted));
 }
 
 TEST_F(WordsTest, AProgramThatUsesNoGpuOpensAndSaysNothing) {
@@ -59,7 +58,7 @@ TEST_F(WordsTest, AProgramThatUsesNoGpuOpensAndSaysNothing) {
       "2>&1";
   const std::string with = Output(Environment() + kLimit + "LIBCUDA_LOG_LEVEL=4 " + look);
   const std::string without = Output(Environment("") + kLimit + look);
-  // As many descriptors as without.
+  // As many open descriptors as without the library.
   EXPECT_EQ(with.substr(with.find('\n')), without.substr(without.find('\n')));
   EXPECT_GT(std::stoi(with), 0) << "it was not loaded";
   EXPECT_EQ(std::stoi(without), 0);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for nvidia-cuda-mps-control and nvidia-cuda-mps-server. "-d" starts a daemon, which starts
-// a server; without it commands on standard input go to the daemon. In the pipe directory it leaves
-// the socket "control", and beside that directory in "told.log" what it was told, and heeds these
-// files:
-//   refuse  no daemon starts
-//   hang    the daemon answers nothing as long as it is there
-//   clients what the daemon lists as its server's clients
-// Both end when the pipe directory is gone, so that no test leaves them behind. By the name of
-// nvidia-smi it has done whatever it is asked for.
+// A fake nvidia-cuda-mps-control and nvidia-cuda-mps-server; the program's name decides which.
+// "-d" starts a daemon, and the daemon starts a server. Without "-d" the program sends its standard
+// input to the daemon, one command a line. Under the name nvidia-smi it does nothing and succeeds.
+//
+// The daemon listens at the socket "control" in the pipe directory. In the directory above it, the
+// daemon appends start and commands to "told.log", and reads these files:
+//   refuse  the daemon does not start
+//   hang    the daemon answers no command while the file exists
+//   clients the daemon's answer to get_client_list
+// Daemon and server end when the pipe directory is gone, so no test leaves them running.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -81,7 +82,7 @@ pid_t StartServer(const std::string& self) {
 }
 
 std::string AnswerTo(const std::string& command, pid_t server, std::string& percentage) {
-  if (command.empty()) return "";  // somebody looked whether it takes connections
+  if (command.empty()) return "";  // the client only tried to connect
   if (command == "get_default_active_thread_percentage") return percentage + ".0\n";
   if (command == "get_server_list") return std::to_string(server) + "\n";
   if (command.rfind("get_client_list ", 0) == 0) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake NVML can do besides what NVML does, for `tessera-sim demo --hardware`.
+// Functions of the fake NVML that NVML does not have, for `tessera-sim demo --hardware`. They make
+// a node and change its faults and MIG devices. Any thread, but only one for each directory.
 #include <fmt/core.h>
 
-#include <exception>
 #include <functional>
 #include <string>
 
+#include "demo/answer.h"
 #include "nvml/node.h"
 #include "sim/demo/hardware_api.h"
 
@@ -13,21 +14,15 @@ namespace tessera::nvml {
 namespace {
 
 bool Answer(const std::function<std::vector<NodeDevice>()>& call, const char** answer) {
-  thread_local std::string text;
-  *answer = "";
-  try {
-    text.clear();
+  const auto lines = [&] {
+    demo::Lines of;
     for (const NodeDevice& device : call()) {
-      text +=
-          fmt::format("{} {} {} {}\n", device.index, device.uuid, device.memory_mib, device.name);
+      of.push_back(
+          fmt::format("{} {} {} {}", device.index, device.uuid, device.memory_mib, device.name));
     }
-    *answer = text.c_str();
-    return true;
-  } catch (const std::exception& error) {
-    text = error.what();
-    *answer = text.c_str();
-    return false;
-  }
+    return of;
+  };
+  return demo::Answer(lines, answer);
 }
 
 }  // namespace

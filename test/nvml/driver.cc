@@ -26,16 +26,16 @@ namespace {
 using std::chrono::milliseconds;
 
 #ifdef TESSERA_TSAN
-// The thread that loads this library again runs after the one that unloaded it: the loader sees to
-// that, with a lock the sanitizer does not know of. First to be made and last to go.
+// Orders a thread that unloads this library before a thread that loads it again. The loader's own
+// lock does so too, but the sanitizer does not know it. Made first and destroyed last.
 struct Loading {
   Loading() { __tsan_acquire(this); }
   ~Loading() { __tsan_release(this); }
 } g_loading;
 #endif
 
-std::shared_mutex g_mutex;  // guards what follows
-// Not destroyed when the process ends: as with NVML, a thread may be in a call even then.
+std::shared_mutex g_mutex;  // guards the globals below
+// Not destroyed when the process ends: as with NVML, a thread may still be in a call.
 struct Drivers {
   std::shared_ptr<Driver> current;
   std::vector<std::shared_ptr<Driver>> former;  // handles may still point into them
@@ -48,10 +48,10 @@ union Kept {
 } g_kept;
 std::shared_ptr<Driver>& g_driver = g_kept.drivers.current;
 int g_users = 0;
-FileState g_read;  // the description, when g_driver was made of it
+FileState g_read;  // the description's state when g_driver was made from it
 
 std::string DescriptionPath() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes it
   if (const char* path = getenv("TESSERA_FAKE_NVML")) return path;
   Dl_info info{};
   dladdr(reinterpret_cast<void*>(&DescriptionPath), &info);
@@ -62,15 +62,15 @@ std::string DirectoryOf(const std::string& path) {
   const size_t end = path.rfind('/');
   return end == std::string::npos ? "." : path.substr(0, end + 1);
 }
-// Looked up once, for every call asks for it; memory of which nothing is left when this is
-// unloaded.
+// Looked up once, because every call needs it. A plain array leaves no memory behind when the
+// library is unloaded.
 struct Path {
   Path() { DescriptionPath().copy(text, sizeof text - 1); }
   char text[PATH_MAX] = {};
 };
 const Path kDescription;
 
-// Null when there is no such description.
+// Null, with a line on stderr, if the description cannot be read.
 std::shared_ptr<Driver> Load(std::shared_ptr<DirectoryChanges> changes) {
   const std::string path = kDescription.text;
   std::string text;
@@ -83,7 +83,7 @@ std::shared_ptr<Driver> Load(std::shared_ptr<DirectoryChanges> changes) {
   }
 }
 
-// How a call about this GPU fails under these faults.
+// The error that the faults order for a call; a fault of the whole driver comes first.
 Return FailureOf(const Faults& faults, const std::string& function, std::optional<unsigned> gpu) {
   const Return failure = faults.driver.FailureOf(function);
   if (failure != Return::kSuccess || !gpu) return failure;
@@ -94,8 +94,8 @@ bool Hang(const Faults& faults, const std::string& function, std::optional<unsig
   return faults.driver.Hangs(function) || (gpu && faults.Of(*gpu).calls.Hangs(function));
 }
 
-// Takes the time that the faults want, and says how the call fails, if so. It fails by the faults
-// it was made under.
+// Delays the call and lets it hang, as the faults order. The error is that of the faults at the
+// call's begin: their end releases a hang, and must not turn the error into a success.
 Begun Endure(std::shared_ptr<Driver> driver, const char* function, std::optional<unsigned> gpu) {
   std::shared_ptr<const Faults> faults = driver->faults.Now();
   const CallFaults* of_gpu = gpu ? &faults->Of(*gpu).calls : nullptr;
@@ -133,7 +133,7 @@ Driver::Driver(Hardware node, const std::string& path,
 }
 
 std::optional<size_t> Driver::PlaceOf(const OpaqueDevice& device) const {
-  // Mostly it is a handle of this very state.
+  // The usual case: the handle was made from this Driver.
   if (device.mig == nullptr && device.index < hardware.gpus.size() &&
       device.gpu == &hardware.gpus[device.index]) {
     return device.index;
@@ -155,12 +155,12 @@ std::shared_ptr<Driver> Current() {
     driver = g_driver;
     read = g_read;
   }
-  // Without the mutex, which all threads take.
+  // The file is checked without the mutex, which every call takes.
   const FileState now = driver->description.Now();
   if (now == read || now == FileState()) return driver;
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return nullptr;
-  if (g_driver != driver || g_read != read) return g_driver;  // another call has just read it
+  if (g_driver != driver || g_read != read) return g_driver;  // another thread has just read it
   g_read = driver->description.Now();
   if (auto next = Load(driver->changes)) {
     g_kept.drivers.former.push_back(std::exchange(g_driver, std::move(next)));
@@ -189,7 +189,7 @@ Return Open() {
 Return Close() {
   std::lock_guard lock(g_mutex);
   if (g_users == 0) return Return::kUninitialized;
-  // With all memory: the library may be unloaded.
+  // Frees all memory, the vector's too: the library may now be unloaded.
   if (--g_users == 0) {
     g_driver.reset();
     g_kept.drivers.former = std::vector<std::shared_ptr<Driver>>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the fake NVML's handles: the node as its description is now, and the faults.
-// Any thread.
+// The objects behind the fake NVML's handles: the node as its description is now, and its faults.
+// The library owns them. Any thread, as with NVML.
 #pragma once
 
 #include <deque>
@@ -15,31 +15,33 @@
 
 namespace tessera::nvml {
 
+// A GPU or a MIG device.
 struct OpaqueDevice {
-  unsigned index = 0;  // of the GPU
+  unsigned index = 0;  // the GPU's place when the handle was made
   const HardwareGpu* gpu = nullptr;
   const MigInstance* mig = nullptr;  // null: the GPU itself
 };
 
 struct OpaqueGpuInstance {
   OpaqueDevice* gpu = nullptr;
-  const MigInstance* mig = nullptr;  // one of those in it
+  const MigInstance* mig = nullptr;  // one of the MIG devices in it
 };
 
 struct OpaqueEventSet {
   int inotify = -1;
   std::mutex mutex;
-  std::map<unsigned, uint64_t> types;  // by GPU; under mutex, as what follows
-  size_t next = 0;                     // of the events in the file
+  std::map<unsigned, uint64_t> types;  // by GPU; under mutex
+  size_t next = 0;                     // the next event in the fault file; under mutex
 };
 
-// One state of the node; handles point into it, and stay good when the next one has come.
+// The node by one version of its description. Handles point into it. So a Driver stays in memory
+// after the next version is read, until the last nvmlShutdown.
 struct Driver {
-  // `path`: of the description; `in_its_directory`: what changes there.
+  // `path`: the description's. `in_its_directory`: the changes of that file's directory.
   Driver(Hardware node, const std::string& path,
          std::shared_ptr<DirectoryChanges> in_its_directory);
 
-  // Where the GPU is that the handle is of; nothing when that, or the MIG device, is not there.
+  // The present place of the handle's GPU. Nothing if that GPU or MIG device is gone.
   std::optional<size_t> PlaceOf(const OpaqueDevice& device) const;
 
   const Hardware hardware;
@@ -47,30 +49,31 @@ struct Driver {
   WatchedFile description;
   FaultFile faults;
   std::deque<OpaqueDevice> gpus;
-  std::deque<std::deque<OpaqueDevice>> migs;  // by GPU, as what follows
-  std::deque<std::deque<OpaqueGpuInstance>> gpu_instances;
+  std::deque<std::deque<OpaqueDevice>> migs;                // by GPU
+  std::deque<std::deque<OpaqueGpuInstance>> gpu_instances;  // by GPU
 };
 
 // nvmlInit and nvmlShutdown, which count their users.
 Return Open();
 Return Close();
-// Null while nobody has it open.
+// The node as the description is now; reads it again if it has changed. Null without users.
 std::shared_ptr<Driver> Current();
 
-// Event sets that are not freed stay reachable for as long as the library is there.
+// The library owns event sets. One that is not freed stays until the library is unloaded.
 EventSetHandle NewEventSet();
 void Free(EventSetHandle set);
 
-// Bytes of it that processes of the fake CUDA have, where TESSERA_FAKE_CUDA says where they share
-// it.
+// Bytes of the device that processes of the fake CUDA hold. 0 if the variable TESSERA_FAKE_CUDA,
+// the directory of their shared state, is not set.
 uint64_t UsedByCuda(const OpaqueDevice& device);
 
-// What a call finds once it has taken the time that the faults want.
+// A call after the delay and hang that the faults order.
 struct Begun {
-  Return failure = Return::kSuccess;  // how it fails, if so; then without what follows
+  Return failure = Return::kSuccess;  // the faults' error; use the other members only without one
   std::shared_ptr<Driver> driver;
-  std::shared_ptr<const Faults> faults;  // those that it ends under
+  std::shared_ptr<const Faults> faults;  // as read last, after any hang
 };
+// `function`: its name in the fault file.
 Begun Begin(const char* function);
 Begun BeginOn(const char* function, DeviceHandle device);
 

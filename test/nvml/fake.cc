@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fake libnvidia-ml.so.1 for the real loader: it answers as NVML does on the node that a file
-// describes (hardware.h), with the faults of another (faults.h). Both are read again when they have
-// changed: MIG instances are made and destroyed, and GPUs plugged and unplugged, while it runs. The
-// description is the file that TESSERA_FAKE_NVML names, else fake-nvml.yaml beside the library; its
-// faults are beside it, in the same name with ".faults" behind it.
-//
-// As with NVML, any thread may call any function; a call that hangs hangs until the fault is taken
-// away, and disturbs no other.
+// A fake libnvidia-ml.so.1. It answers as NVML on the node that one file describes (hardware.h),
+// with the faults of another (faults.h), and reads both again after each change. The variable
+// TESSERA_FAKE_NVML names the description; without it, it is fake-nvml.yaml in the library's
+// directory. The fault file has the same name with ".faults" appended.
+// Functions, values and errors follow NVIDIA's nvml.h (backend/nvidia/nvml/api.h). Any thread may
+// call any function. A call that hangs does so until its fault is removed, and blocks no other
+// call.
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -25,6 +24,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+constexpr unsigned kUsePeriod = 167'000;  // us
+constexpr unsigned kUnsignedInt = 1;      // the type of a field's value
+
 Return Write(const std::string& text, char* out, unsigned size) {
   if (text.size() >= size) return Return::kInsufficientSize;
   std::memcpy(out, text.c_str(), text.size() + 1);
@@ -37,13 +39,25 @@ Return Give(const T& value, T* out) {
   return Return::kSuccess;
 }
 
-struct MemoryV2 {  // bytes
-  uint32_t version;
-  uint64_t total;
-  uint64_t reserved;
-  uint64_t free;
-  uint64_t used;
-};
+// A gauge of the description; a part of a GPU has none.
+template <class T>
+Return GiveGauge(const OpaqueDevice& device, const char* key, T* out) {
+  const auto gauge = device.gpu->gauges.find(key);
+  if (device.mig != nullptr || gauge == device.gpu->gauges.end()) return Return::kNotSupported;
+  return Give(static_cast<T>(gauge->second), out);
+}
+
+// How busy it is, which a GPU in MIG mode does not tell.
+Return GiveUse(const OpaqueDevice& device, const char* key, unsigned* out) {
+  return device.gpu->mig_enabled ? Return::kNotSupported : GiveGauge(device, key, out);
+}
+
+Memory MemoryOf(const OpaqueDevice& device) {
+  const uint64_t mib =
+      device.mig == nullptr ? device.gpu->memory_mib : device.mig->attributes.memory_mib;
+  const uint64_t used = UsedByCuda(device);
+  return {.total = mib << 20, .free = (mib << 20) - used, .used = used};
+}
 
 Return WithMig(DeviceHandle device, const std::function<Return(const MigInstance&)>& answer) {
   return device->mig == nullptr ? Return::kInvalidArgument : answer(*device->mig);
@@ -56,7 +70,7 @@ Return WithLink(DeviceHandle device, unsigned link,
   return link < links.size() ? answer(links[link]) : Return::kNotSupported;
 }
 
-// The next event that the set wants, if it has come.
+// Takes the next event that the set is registered for; nothing if there is none yet.
 std::optional<EventData> Take(OpaqueEventSet& set, Driver& driver) {
   const auto faults = driver.faults.Now();
   std::lock_guard lock(set.mutex);
@@ -183,23 +197,81 @@ Return nvmlDeviceGetPciInfo_v3(DeviceHandle device, PciInfo* pci) {
 
 Return nvmlDeviceGetMemoryInfo(DeviceHandle device, Memory* memory) {
   if (memory == nullptr) return Return::kInvalidArgument;
+  return ServeDevice(__func__, device,
+                     [&](const GpuFaults&) { return Give(MemoryOf(*device), memory); });
+}
+
+// Reports the driver's own memory as `reserved`, as NVML's version 2 does.
+Return nvmlDeviceGetMemoryInfo_v2(DeviceHandle device, MemoryV2* memory) {
+  if (memory == nullptr) return Return::kInvalidArgument;
   return ServeDevice(__func__, device, [&](const GpuFaults&) {
-    const uint64_t mib =
-        device->mig == nullptr ? device->gpu->memory_mib : device->mig->attributes.memory_mib;
-    const uint64_t used = UsedByCuda(*device);
-    return Give(Memory{.total = mib << 20, .free = (mib << 20) - used, .used = used}, memory);
+    const Memory all = MemoryOf(*device);
+    const uint64_t reserved = all.total / 32;
+    const uint64_t free = std::max(all.free, reserved) - reserved;
+    return Give(MemoryV2{memory->version, all.total, reserved, free, all.used}, memory);
   });
 }
 
-// The driver's own part is told apart from what is used.
-Return nvmlDeviceGetMemoryInfo_v2(DeviceHandle device, MemoryV2* memory) {
-  if (memory == nullptr) return Return::kInvalidArgument;
-  Memory all{};
-  const Return result = nvmlDeviceGetMemoryInfo(device, &all);
-  if (result != Return::kSuccess) return result;
-  const uint64_t reserved = all.total / 32;
-  const uint64_t free = std::max(all.free, reserved) - reserved;
-  return Give(MemoryV2{memory->version, all.total, reserved, free, all.used}, memory);
+Return nvmlDeviceGetUtilizationRates(DeviceHandle device, Utilization* utilization) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    const Return result = GiveUse(*device, "utilization", &utilization->gpu);
+    if (result != Return::kSuccess) return result;
+    return GiveUse(*device, "memory-utilization", &utilization->memory);
+  });
+}
+
+Return nvmlDeviceGetEncoderUtilization(DeviceHandle device, unsigned* percent, unsigned* period) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    *period = kUsePeriod;
+    return GiveUse(*device, "encoder", percent);
+  });
+}
+
+Return nvmlDeviceGetDecoderUtilization(DeviceHandle device, unsigned* percent, unsigned* period) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    *period = kUsePeriod;
+    return GiveUse(*device, "decoder", percent);
+  });
+}
+
+Return nvmlDeviceGetTemperature(DeviceHandle device, TemperatureSensor sensor, unsigned* celsius) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    if (sensor != TemperatureSensor::kGpu) return Return::kInvalidArgument;
+    return GiveGauge(*device, "temperature", celsius);
+  });
+}
+
+Return nvmlDeviceGetFieldValues(DeviceHandle device, int count, FieldValue* values) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    for (FieldValue* value = values; value != values + count; ++value) {
+      value->type = kUnsignedInt;
+      value->result = value->field == kMemoryTemperature
+                          ? GiveGauge(*device, "memory-temperature", &value->number)
+                          : Return::kNotSupported;
+    }
+    return Return::kSuccess;
+  });
+}
+
+Return nvmlDeviceGetPowerUsage(DeviceHandle device, unsigned* milliwatts) {
+  return ServeDevice(__func__, device,
+                     [&](const GpuFaults&) { return GiveGauge(*device, "power", milliwatts); });
+}
+
+Return nvmlDeviceGetTotalEnergyConsumption(DeviceHandle device, uint64_t* millijoules) {
+  return ServeDevice(__func__, device,
+                     [&](const GpuFaults&) { return GiveGauge(*device, "energy", millijoules); });
+}
+
+Return nvmlDeviceGetClockInfo(DeviceHandle device, ClockType type, unsigned* mhz) {
+  return ServeDevice(__func__, device, [&](const GpuFaults&) {
+    return GiveGauge(*device, type == ClockType::kMemory ? "memory-clock" : "sm-clock", mhz);
+  });
+}
+
+Return nvmlDeviceGetPcieReplayCounter(DeviceHandle device, unsigned* count) {
+  return ServeDevice(__func__, device,
+                     [&](const GpuFaults&) { return GiveGauge(*device, "pcie-replays", count); });
 }
 
 Return nvmlDeviceGetCudaComputeCapability(DeviceHandle device, int* major, int* minor) {
@@ -336,15 +408,16 @@ Return nvmlDeviceGetGpuFabricInfo(DeviceHandle device, GpuFabricInfo* info) {
 Return nvmlDeviceGetTotalEccErrors(DeviceHandle device, MemoryErrorType error, EccCounterType,
                                    uint64_t* count) {
   return ServeDevice(__func__, device, [&](const GpuFaults& faults) {
-    return Give(error == MemoryErrorType::kUncorrected ? faults.ecc_uncorrected : 0, count);
+    const bool corrected = error == MemoryErrorType::kCorrected;
+    return Give(corrected ? faults.ecc_corrected : faults.ecc_uncorrected, count);
   });
 }
 
 Return nvmlDeviceGetRemappedRows(DeviceHandle device, unsigned* corrected, unsigned* uncorrected,
                                  unsigned* pending, unsigned* failed) {
   return ServeDevice(__func__, device, [&](const GpuFaults& faults) {
-    *corrected = 0;
-    *uncorrected = faults.remap_pending;
+    *corrected = faults.remap_corrected;
+    *uncorrected = faults.remap_uncorrected;
     *pending = faults.remap_pending;
     return Give(faults.remap_failed, failed);
   });
@@ -380,7 +453,7 @@ Return nvmlEventSetCreate(EventSetHandle* set) {
 }
 
 Return nvmlEventSetFree(EventSetHandle set) {
-  close(set->inotify);  // whatever is wrong
+  close(set->inotify);  // the set goes, even if a fault fails the call
   Free(set);
   return Serve(__func__, [](Driver&) { return Return::kSuccess; });
 }
@@ -405,10 +478,12 @@ Return nvmlEventSetWait_v2(EventSetHandle set, EventData* data, unsigned timeout
     if (event) return Give(*event, data);
     const auto left = std::chrono::ceil<milliseconds>(limit - steady_clock::now());
     if (left.count() <= 0) return Return::kTimeout;
+    // A change after Take has made the descriptor readable, so poll does not miss it.
     pollfd readable{.fd = set->inotify, .events = POLLIN, .revents = 0};
     poll(&readable, 1, static_cast<int>(left.count()));
     char changes[4096];
     while (read(set->inotify, changes, sizeof(changes)) > 0) continue;
+    // This inotify may report the change before the driver's own one does.
     if (const auto driver = Current()) driver->changes->Suspect();
   }
 }
@@ -418,7 +493,7 @@ Return nvmlEventSetWait_v2(EventSetHandle set, EventData* data, unsigned timeout
 
 }  // extern "C"
 
-// Every function that the agent looks up is there, and takes what the agent gives it.
+// Checks that the library has every function that the agent looks up, with the agent's signature.
 #define NVML_FUNCTION(name, symbol, ...) \
   static_assert(std::is_same_v<decltype(&(symbol)), Function<Return(__VA_ARGS__)>::Pointer>);
 #include "backend/nvidia/nvml/functions.def"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fake NVML answers that nobody asks through src/backend/nvidia yet, function by function.
+// Answers of the fake NVML that no test of src/backend/nvidia covers, function by function.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class FakeNvmlTest : public testing::TestWithParam<const char*> {
     EXPECT_EQ(api_.DeviceGetTopologyCommonAncestor.call(Gpu(a), Gpu(b), &level), Return::kSuccess);
     return level;
   }
-  // How many of a GPU's links are up and lead to each PCI address.
+  // The number of a GPU's links that are up, by their remote PCI address.
   std::map<std::string, int> LinksOf(unsigned gpu) {
     std::map<std::string, int> links;
     for (unsigned link = 0; link < kMostNvLinks; ++link) {
@@ -162,6 +162,8 @@ TEST(FakeNvmlFiles, AKeyOfANodeThatDoesNotExistIsNamedWithItsLine) {
       {"defaults: {model: x, memory: 1, compute: \"1.0\"}\ngpus:\n- pci: \"0000:01:00.0\"\n"
        "  mig: [{profil: 1g.5gb}]",
        "line 5: a MIG device has no key \"profil\""},
+      {"gpus:\n- {model: x, memory: 1, compute: \"1.0\", pci: \"0000:01:00.0\", gauges: {heat: 1}}",
+       "line 3: \"gauges\" has no key \"heat\""},
       {"switches: {link: 1}", "line 2: \"switches\" has no key \"link\""},
       {"profiles: [{name: 1}]", "line 2: a profile has no key \"name\""},
   };
@@ -218,7 +220,7 @@ TEST_F(FakeNvmlTest, WhatProcessesOfTheFakeCudaHaveIsInUse) {
   ASSERT_TRUE(state->Take(state->CardOf(gpu.uuid, gpu.memory_mib << 20), 3 << 20));
   Memory memory{};
   EXPECT_EQ(api_.DeviceGetMemoryInfo.call(Gpu(0), &memory), Return::kSuccess);
-  unsetenv("TESSERA_FAKE_CUDA");  // NOLINT(concurrency-mt-unsafe): likewise
+  unsetenv("TESSERA_FAKE_CUDA");  // NOLINT(concurrency-mt-unsafe): one thread
   EXPECT_EQ(memory.used, 3U << 20);
   EXPECT_EQ(memory.free, memory.total - memory.used);
 }

@@ -26,7 +26,7 @@ std::string FunctionIn(const Yaml& yaml) {
 #define NVML_FUNCTION(name, symbol, ...) #symbol,
 #include "backend/nvidia/nvml/functions.def"
 #undef NVML_FUNCTION
-      // processes.cc, for whoever asks in a container.
+      // In processes.cc: not the agent but programs in a container call them.
       "nvmlDeviceGetComputeRunningProcesses_v3",
       "nvmlDeviceGetProcessUtilization",
   };
@@ -52,14 +52,18 @@ CallFaults ReadCalls(const Yaml& yaml) {
 }
 
 GpuFaults ReadGpu(const Yaml& yaml) {
-  yaml.CheckKeys("a GPU with faults", {"fail", "hang", "slow", "lost", "reset-required", "ecc",
-                                       "remap", "retired", "clocks", "links-down"});
+  yaml.CheckKeys("a GPU with faults",
+                 {"fail", "hang", "slow", "lost", "reset-required", "ecc", "ecc-corrected", "remap",
+                  "retired", "clocks", "links-down"});
   GpuFaults gpu;
   gpu.calls = ReadCalls(yaml);
   gpu.ecc_uncorrected = yaml["ecc"].Or<uint64_t>(0);
+  gpu.ecc_corrected = yaml["ecc-corrected"].Or<uint64_t>(0);
   if (const Yaml& remap = yaml["remap"]) {
-    remap.CheckKeys("\"remap\"", {"pending", "failed"});
+    remap.CheckKeys("\"remap\"", {"corrected", "uncorrected", "pending", "failed"});
+    gpu.remap_corrected = remap["corrected"].Or<unsigned>(0);
     gpu.remap_pending = remap["pending"].Or<unsigned>(0);
+    gpu.remap_uncorrected = remap["uncorrected"].Or<unsigned>(gpu.remap_pending);
     gpu.remap_failed = remap["failed"].Or<unsigned>(0);
   }
   gpu.retired_pending = yaml["retired"].Or<bool>(false);
@@ -131,19 +135,21 @@ DirectoryChanges::~DirectoryChanges() {
   close(inotify_);
 }
 
-// Every call asks, on several threads at once: none waits for another where there is nothing new.
+// Every call of NVML comes here, on several threads at once. Without new events, no thread waits
+// for another.
 uint64_t DirectoryChanges::Count() {
   int unread = 0;
   if (told_ && ioctl(inotify_, FIONREAD, &unread) == 0 && unread == 0) return count_;
   std::lock_guard lock(mutex_);
-  // Before it is taken from the kernel: who finds nothing there any more is to find it here.
+  // The count rises before the events are read: a thread that finds the kernel's queue empty must
+  // see the new count.
   ++count_;
   alignas(inotify_event) char events[4096];
   ssize_t size = 0;
   while (told_ && (size = read(inotify_, events, sizeof events)) > 0) {
     for (ssize_t at = 0; at < size;) {
       const auto* event = reinterpret_cast<const inotify_event*>(events + at);
-      // The directory is gone from here: another may take its place.
+      // The directory was moved or removed: another may take its place, and inotify cannot see it.
       if ((event->mask & (IN_IGNORED | IN_MOVE_SELF)) != 0) told_ = false;
       at += static_cast<ssize_t>(sizeof *event + event->len);
     }
@@ -159,6 +165,7 @@ WatchedFile::WatchedFile(std::string path, std::shared_ptr<DirectoryChanges> cha
     : path_(std::move(path)), changes_(std::move(changes)) {}
 
 FileState WatchedFile::Now() {
+  // The count is taken before stat(): a change between the two makes the next count differ.
   const uint64_t count = changes_->Count();
   {
     std::shared_lock lock(mutex_);
@@ -183,7 +190,7 @@ std::shared_ptr<const Faults> FaultFile::Now() {
   read_ = now;
   std::string text;
   try {
-    (void)ReadText(path_, text);  // it may be gone
+    (void)ReadText(path_, text);  // without a file the text is empty: no faults
     faults_ = std::make_shared<Faults>(ParseFaults(text));
   } catch (const std::exception& error) {
     fprintf(stderr, "fake NVML: %s: %s\n", path_.c_str(), error.what());

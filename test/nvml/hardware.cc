@@ -29,7 +29,8 @@ PciInfo Pci(const std::string& address) {
   return pci;
 }
 
-// "1g.10gb", "1c.2g.20gb+me".
+// Parses "1g.10gb" or "1c.2g.20gb+me". The other numbers stand for an A100's, unless a profile of
+// the description has them.
 DeviceAttributes Attributes(const std::string& profile) {
   DeviceAttributes attributes{};
   unsigned compute = 0;
@@ -74,7 +75,18 @@ std::optional<GpuFabricInfo> Fabric(const Yaml& yaml) {
   return info;
 }
 
-// The attributes of a MIG device that its profile names.
+std::map<std::string, uint64_t> Gauges(const Yaml& yaml) {
+  yaml.CheckKeys("\"gauges\"", {"temperature", "memory-temperature", "power", "energy",
+                                "utilization", "memory-utilization", "encoder", "decoder",
+                                "sm-clock", "memory-clock", "pcie-replays"});
+  std::map<std::string, uint64_t> gauges;
+  for (const auto& [key, value] : yaml.entries()) {
+    gauges[key.As<std::string>()] = value.As<uint64_t>();
+  }
+  return gauges;
+}
+
+// Takes the engines of a MIG device from its profile.
 void SetEngines(const GpuInstanceProfileInfo& profile, DeviceAttributes& attributes) {
   attributes.multiprocessors = profile.multiprocessors;
   attributes.shared_copy_engines = profile.copy_engines;
@@ -105,7 +117,7 @@ std::map<unsigned, GpuInstanceProfileInfo> ReadProfiles(const Yaml& yaml) {
   return profiles;
 }
 
-// Of a MIG device that is a whole GPU instance, by the first profile of its size.
+// Only for a MIG device that is a whole GPU instance. The first profile of its size counts.
 void SetEngines(const std::map<unsigned, GpuInstanceProfileInfo>& profiles, HardwareGpu& gpu) {
   for (MigInstance& mig : gpu.mig) {
     DeviceAttributes& own = mig.attributes;
@@ -124,7 +136,7 @@ std::string MadeUuid(const std::string& kind, size_t gpu, size_t part) {
   return fmt::format("{}-{:08x}-0000-4000-8000-{:012x}", kind, gpu, part);
 }
 
-// A GPU's key, or what all GPUs have by default.
+// The GPU's value for the key, or the default of all GPUs.
 const Yaml& Of(const Yaml& gpu, const Yaml& defaults, const char* key) {
   return gpu[key] ? gpu[key] : defaults[key];
 }
@@ -148,7 +160,7 @@ void ReadMig(const Yaml& mig, size_t place, HardwareGpu& gpu) {
 
 HardwareGpu ReadGpu(const Yaml& node, const Yaml& yaml, size_t place) {
   node.CheckKeys("a GPU", {"uuid", "pci", "minor", "model", "memory", "compute", "numa", "pcie",
-                           "mig", "class", "vgpu", "fabric"});
+                           "mig", "class", "vgpu", "fabric", "gauges"});
   const Yaml& defaults = yaml["defaults"];
   HardwareGpu gpu;
   gpu.uuid = node["uuid"].Or<std::string>(MadeUuid("GPU", place, 0));
@@ -164,6 +176,7 @@ HardwareGpu ReadGpu(const Yaml& node, const Yaml& yaml, size_t place) {
     gpu.vgpu = VgpuHost{vgpu["version"].As<std::string>(), vgpu["branch"].As<std::string>()};
   }
   gpu.fabric = Fabric(Of(node, defaults, "fabric"));
+  gpu.gauges = Gauges(Of(node, defaults, "gauges"));
   gpu.memory_mib = Of(node, defaults, "memory").As<uint64_t>();
   const auto compute = Of(node, defaults, "compute").As<std::string>();
   std::sscanf(compute.c_str(), "%d.%d", &gpu.compute_major, &gpu.compute_minor);
@@ -201,7 +214,7 @@ Hardware ParseHardware(const std::string& text) {
   yaml.CheckKeys("a node", {"driver", "cuda", "machine", "platform", "defaults", "gpus", "switches",
                             "links", "profiles"});
   yaml["defaults"].CheckKeys("\"defaults\"", {"model", "memory", "compute", "numa", "pcie", "mig",
-                                              "class", "vgpu", "fabric"});
+                                              "class", "vgpu", "fabric", "gauges"});
   Hardware hardware;
   hardware.driver = yaml["driver"].As<std::string>();
   hardware.cuda = CudaVersion(yaml["cuda"].Or<std::string>(""));

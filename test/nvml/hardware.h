@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node with NVIDIA GPUs as a YAML file describes it (demo/hardware/). Plain data.
+// A node with NVIDIA GPUs, as a YAML file describes it (demo/hardware/). Memory in MiB. Plain data.
 //
 //   driver: "570.172.08"
-//   cuda: "12.8"             # the newest that the driver serves; else NVML does not tell
-//   machine: DGX-1           # what the firmware calls it; else it does not say
+//   cuda: "12.8"             # the driver's newest version; without: NVML does not support the call
+//   machine: DGX-1           # the firmware's product name; without: it has none
 //   defaults: {model: NVIDIA A100-SXM4-80GB, memory: 81920, compute: "8.0"}   # of every GPU
-//   platform: tegra          # the files that tell of one are there; wsl: libdxcore.so, /dev/dxg
+//   platform: tegra          # or wsl; the node gets the files by which it is recognized
 //   gpus:
-//   - uuid: GPU-...            # else made from the GPU's place in the list
-//     pci: "0000:07:00.0"     # on a Tegra it may be left out: the GPU is part of the processor,
-//                              # and NVML tells neither this nor a minor number
-//     minor: 0                 # else its place in the list
-//     numa: 3                  # else none is known
-//     pcie: [bridge, switch]   # what stands between it and the processor, from there
-//     class: "0x030200"        # of PCI; else sysfs has neither that nor a configuration space
-//     vgpu: {version: "550.90.05", branch: r550_00}   # it is a virtual one, of that host's driver
-//     fabric: {cluster: 5e1f..., clique: 3}   # 32 hex digits; state and status as NVML has them,
-//                              # 3 and 0 (completed, good) if nothing else is said
-//     mig: off                 # it could be on; a list of instances: it is; neither: it cannot
+//   - uuid: GPU-...            # without: made from the GPU's place in the list
+//     pci: "0000:07:00.0"     # only a Tegra may omit it: its GPU is part of the processor, and
+//                              # NVML reports neither address nor minor number
+//     minor: 0                 # without: its place in the list
+//     numa: 3                  # without: unknown
+//     pcie: [bridge, switch]   # the path from the processor to the GPU
+//     class: "0x030200"        # PCI's; without: sysfs has no class and no configuration space
+//     vgpu: {version: "550.90.05", branch: r550_00}   # a virtual GPU; its host's driver
+//     fabric: {cluster: 5e1f..., clique: 3}   # 32 hex digits; also NVML's state and status,
+//                              # without: 3 (completed) and 0 (success)
+//     gauges: {temperature: 41, memory-temperature: 48, power: 71250, energy: 86400000,
+//              utilization: 87, memory-utilization: 35, encoder: 4, decoder: 2,
+//              sm-clock: 1980, memory-clock: 2619, pcie-replays: 1}   # in NVML's units: mW, mJ,
+//                              # percent, MHz; without: NVML does not support the call
+//     mig: off                 # MIG is disabled; a list: enabled; without: not supported
 //     mig: [{profile: 1g.10gb, gi: 7, ci: 0, memory: 9984, uuid: MIG-...}]
 //   switches: {pci: ["0000:c4:00.0"], links: 12}   # NVSwitches, and each GPU's links to them
 //   links: [[0, 1, 2]]         # GPUs 0 and 1 have two NVLinks between them
 //   profiles:                  # GPU instance profiles, by NVML's number; id: nvidia-smi's
 //   - {profile: 0, id: 19, slices: 1, instances: 7, memory: 9984}
-//     # and of such a MIG device: multiprocessors, copy, decoders, encoders, jpeg, ofa
+//     # optional: multiprocessors, copy, decoders, encoders, jpeg, ofa of such a MIG device
 #pragma once
 
 #include <map>
@@ -59,11 +63,12 @@ struct HardwareGpu {
   unsigned minor = 0;
   int numa = -1;
   PciInfo pci{};
-  bool integrated = false;  // it is no device of the bus, and has no node of its own
-  std::vector<std::string> pcie;
-  std::string pci_class;  // empty: sysfs knows nothing of it
+  bool integrated = false;        // part of a Tegra's processor: no PCI address, no /dev/nvidia<N>
+  std::vector<std::string> pcie;  // from the processor to the GPU
+  std::string pci_class;          // empty: sysfs has none
   std::optional<VgpuHost> vgpu;
   std::optional<GpuFabricInfo> fabric;
+  std::map<std::string, uint64_t> gauges;
   uint64_t memory_mib = 0;
   int compute_major = 0;
   int compute_minor = 0;
@@ -75,16 +80,17 @@ struct HardwareGpu {
 
 struct Hardware {
   std::string driver;
-  int cuda = 0;            // 12080; 0: NVML does not tell
-  std::string machine{};   // empty: nobody says
+  int cuda = 0;            // 12080; 0: NVML does not report it
+  std::string machine{};   // empty: the firmware has no name
   std::string platform{};  // "tegra", "wsl"; empty: neither
   std::vector<HardwareGpu> gpus;
   std::map<unsigned, GpuInstanceProfileInfo> profiles;  // by NVML's number
 };
 
-// Throws std::runtime_error, with the place in the text; so for any key that is none of these.
+// Throws std::runtime_error, with the line where it is known, also for any unknown key.
 Hardware ParseHardware(const std::string& yaml);
 
+// NVML's level of the nearest common ancestor, from the GPUs' `pcie` and `numa`.
 TopologyLevel CommonAncestor(const HardwareGpu& a, const HardwareGpu& b);
 
 }  // namespace tessera::nvml

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the loader's cache as ldconfig does, for the roots of drivers that tests make. Any thread.
+// Makes the loader's cache (/etc/ld.so.cache) as glibc's ldconfig does, for the driver roots of
+// tests. Any thread. Header-only.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +14,11 @@ namespace tessera {
 struct CacheEntry {
   std::string soname;
   std::string path;
-  uint32_t flags = 0x0303;  // a library of glibc's for x86-64
+  uint32_t flags = 0x0303;  // an x86-64 library for glibc
 };
 
-// In glibc's format 1.1; `behind_old`: behind an older cache with no entries.
+// Returns the cache's bytes, in glibc's format 1.1. `behind_old`: after an empty cache of the older
+// format, as older versions of ldconfig write both.
 inline std::string MakeLdCache(const std::vector<CacheEntry>& entries, bool behind_old = false) {
   std::string head = "glibc-ld.so.cache1.1";
   std::string strings;

@@ -41,7 +41,7 @@ std::set<size_t> GpusIn(const std::string& faults, size_t count) {
   return gpus;
 }
 
-// The device that all its GPUs are; empty where each is one.
+// The id of the one device that all GPUs are together; empty if each GPU is a device.
 std::string OneOfAll(const Hardware& hardware) {
   if (hardware.platform == "wsl") return "all";
   return std::ranges::any_of(hardware.gpus, &HardwareGpu::integrated) ? "tegra" : "";
@@ -60,8 +60,8 @@ void MakeWsl(const std::string& directory, bool with_dxg) {
   }
 }
 
-// The first 256 bytes, with the capability of a virtual GPU where it is one: its id and length, the
-// letters "VF", and one record, of the host's driver.
+// The first 256 bytes of the PCI configuration space. A virtual GPU has a vendor-specific
+// capability: id, length, the letters "VF", and one record with the version of the host's driver.
 std::string ConfigSpace(const HardwareGpu& gpu) {
   std::string space(256, '\0');
   space.replace(0, 2, "\xde\x10");
@@ -134,7 +134,8 @@ Hardware MakeNode(const std::string& directory, const std::string& yaml) {
   } else if (hardware.platform == "wsl") {
     MakeWsl(directory, true);
   }
-  // Last, as the files of an instance are there once NVML tells of it.
+  // The description comes last: as with the driver, an instance's files exist before NVML reports
+  // it.
   Write(directory + kDescriptionPath, yaml);
   return hardware;
 }
@@ -194,7 +195,7 @@ std::vector<NodeDevice> TouchedByMig(const std::string& mig, const std::string& 
   for (const auto& [gpu, instances] : divided.entries()) {
     AddDevices(before, gpu.As<size_t>(), devices);
   }
-  // What goes has no place among the others any more.
+  // A device that goes has no place in the new division.
   for (size_t i = there; i < devices.size(); ++i) {
     devices[i].index = devices[i].index.substr(0, devices[i].index.find(':')) + ":-";
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a node with NVIDIA GPUs, below a directory, as the fake NVML needs them: device
-// nodes (as plain files), what sysfs tells about NUMA, which device nodes are whose MIG instances,
-// the description and what is wrong. Every file is replaced whole. Any thread, but one a directory.
+// The files of a node with NVIDIA GPUs, below a directory: device nodes (as plain files), sysfs and
+// the minor numbers of MIG instances. The fake NVML's description and faults are among them. Each
+// file is replaced by renaming. Any thread, but only one for each directory.
 #pragma once
 
 #include <string>
@@ -11,37 +11,37 @@
 
 namespace tessera::nvml {
 
-// Where the library is, and what it reads, below the directory.
+// The library and the files that it reads, below the directory.
 inline constexpr char kLibraryPath[] = "/usr/lib64/libnvidia-ml.so.1";
 inline constexpr char kDescriptionPath[] = "/usr/lib64/fake-nvml.yaml";
 inline constexpr char kFaultsPath[] = "/usr/lib64/fake-nvml.yaml.faults";
 
-// A GPU or a MIG device, for people.
+// A GPU or a MIG device, as `tessera-sim demo` prints it.
 struct NodeDevice {
-  std::string index;  // "6", "6:0"; "6:-" for one that goes
+  std::string index;  // "6", "6:0"; "6:-" for a MIG device that goes
   std::string uuid;
   std::string name;         // the model, or the profile
-  uint64_t memory_mib = 0;  // of a GPU that is told apart
+  uint64_t memory_mib = 0;  // of a GPU that is a device of its own; else 0
 };
 
 // All of these throw std::runtime_error.
 
-// `yaml` as in hardware.h. Files of GPUs that are there no more stay. For WSL the library has to be
-// there: a copy of it is WSL's own, of which only its being there matters.
+// Makes the files of the node that `yaml` (hardware.h) describes. Files of former GPUs stay. For
+// WSL the fake library must exist: a copy of it stands for libdxcore.so, which is only looked for.
 Hardware MakeNode(const std::string& directory, const std::string& yaml);
 // `yaml` as in faults.h.
 void SetFaults(const std::string& directory, const std::string& yaml);
-// The description once the GPUs in `mig` are divided anew; `mig` maps each to what stands behind
-// "mig:" in a description.
+// The description with another division of the GPUs in `mig`. `mig` maps each GPU to its value of
+// the key "mig" in a description.
 std::string Divided(const std::string& description, const std::string& mig);
 std::string DescriptionOf(const std::string& directory);
 
-// In the order of NVML, the MIG devices of a GPU behind it; all GPUs of a Tegra are one, and of
-// WSL.
+// In NVML's order, each GPU followed by its MIG devices. All GPUs of a Tegra are one device, and so
+// are those of WSL.
 std::vector<NodeDevice> DevicesOf(const Hardware& hardware);
-// Those on GPUs of which the faults tell; all, when they are the driver's.
+// The devices of the GPUs that the faults name; all devices, for faults of the whole driver.
 std::vector<NodeDevice> TouchedBy(const std::string& faults, const Hardware& hardware);
-// Those on GPUs that are divided anew, as they were and as they will be.
+// The devices of the GPUs that `mig` divides: those after the division, then those that go.
 std::vector<NodeDevice> TouchedByMig(const std::string& mig, const std::string& description);
 
 }  // namespace tessera::nvml

@@ -19,7 +19,8 @@ void Write(const std::string& path, const std::string& content) {
   }
 }
 
-// The function gets another name, of the same length: the loader finds none of the former.
+// Renames the function in the library's symbol names, so the loader finds none of that name. The
+// new name must be as long as the old one.
 std::string Without(const std::string& function, std::string library) {
   const std::string name = '\0' + function + '\0';
   size_t at = library.find(name);

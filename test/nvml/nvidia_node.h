@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a node with NVIDIA GPUs, below a directory: the fake driver's library, device nodes
-// (as plain files) and what sysfs tells about NUMA. Throws std::runtime_error. For one thread.
+// A node with NVIDIA GPUs, below a directory, for tests: the fake driver's library, device nodes
+// (as plain files) and sysfs. The test owns it, and removes the directory. Functions throw
+// std::runtime_error. One thread.
 #pragma once
 
 #include <string>
@@ -11,20 +12,21 @@ namespace tessera {
 
 class NvidiaNode {
  public:
-  // `hardware` is a file of demo/hardware, without its ".yaml"; `directory` is made.
+  // Makes the directory, and installs the driver. `hardware`: a file of demo/hardware, without
+  // ".yaml".
   NvidiaNode(std::string directory, const std::string& hardware);
 
-  // The driver's library, which is installed from the beginning; with `lacking` one that does not
-  // have this function.
+  // Installs the driver's library. `lacking`: a function that it must not have, as in an old
+  // driver.
   void InstallDriver(const std::string& lacking = "");
   void RemoveDriver();
-  // Another node from now on, as YAML describes it (hardware.h).
+  // Replaces the node's description (YAML, hardware.h).
   void SetHardware(const std::string& yaml);
-  // Another division of this GPU: what stands behind "mig:" in its description.
+  // Divides the GPU. `mig`: the value of the key "mig" in its description.
   void SetMig(size_t gpu, const std::string& mig);
-  // So many GPUs: those at the end are unplugged, or further ones like the last plugged.
+  // Unplugs the GPUs from `count` on, or plugs further ones like the last in the description.
   void SetGpus(size_t count);
-  // What is wrong from now on: YAML, see faults.h; empty: nothing.
+  // Replaces the faults (YAML, faults.h); empty: none.
   void SetFaults(const std::string& yaml);
   std::string faults_path() const;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs on the fake node's GPUs: TESSERA_FAKE_NVML_PROCESSES has pids and bytes, "4242:1024
-// 17:5", which run on every GPU, compute and as the host sees them; and who holds memory of the
-// fake CUDA's, where processes have used that. Laid out by what NVIDIA's headers say of each
-// version, and by nothing that the limiter has.
+// NVML's functions about the processes on a GPU. TESSERA_FAKE_NVML_PROCESSES lists the host's pids
+// and bytes of compute processes on every GPU: "4242:1024 17:5". Processes that have a context of
+// the fake CUDA are added. The structs follow each version in NVIDIA's nvml.h, not the limiter's
+// declarations. So a test finds a wrong layout in the limiter.
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ constexpr uint64_t kSampledAt = 1'700'000'000'000'000;  // microseconds
 
 std::vector<InfoV1> Processes() {
   std::vector<InfoV1> processes;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes it
   const char* text = getenv("TESSERA_FAKE_NVML_PROCESSES");
   while (text != nullptr && *text != '\0') {
     char* end = nullptr;
@@ -103,10 +103,10 @@ std::vector<InfoV1> Processes() {
   return processes;
 }
 
-// Calls it with the state and the card of that name, where processes have used the fake CUDA.
+// Calls `look` with the fake CUDA's shared state and the device's card, if that has such a card.
 template <class Look>
 void LookAtCuda(const OpaqueDevice& device, const Look& look) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it meanwhile
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread changes it
   const char* directory = getenv("TESSERA_FAKE_CUDA");
   const std::string path = std::string(directory == nullptr ? "" : directory) + "/fake-cuda.state";
   if (directory == nullptr || access(path.c_str(), F_OK) != 0) return;
@@ -128,7 +128,7 @@ void AddUsersOfCuda(const OpaqueDevice& device, std::vector<InfoV1>& processes) 
   });
 }
 
-// That have a context of the device.
+// The processes of the variable, and those with a context on the device.
 std::vector<InfoV1> UsersOf(const OpaqueDevice& device) {
   std::vector<InfoV1> processes = Processes();
   AddUsersOfCuda(device, processes);
@@ -179,7 +179,7 @@ Return List(const char* function, DeviceHandle device, bool compute, unsigned* c
 
 }  // namespace
 
-// What a dead process had is taken for the card's at once.
+// Counts a dead process's memory as free at once.
 uint64_t UsedByCuda(const OpaqueDevice& device) {
   uint64_t used = 0;
   LookAtCuda(device, [&](fake_cuda::State& state, unsigned card) {

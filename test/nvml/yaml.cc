@@ -40,8 +40,8 @@ std::string InQuotes(const std::string& text) {
 
 }  // namespace
 
-// Nothing of libyaml's outlives a call of it: this frees it. Read by events: libyaml's own tree
-// would be twice the time of a fake driver's start.
+// Owns libyaml's parser and its last event. It reads events: libyaml's own tree would double the
+// fake driver's start-up time.
 struct Yaml::Reader {
   explicit Reader(const std::string& text) {
     yaml_parser_initialize(&parser);
@@ -64,7 +64,7 @@ struct Yaml::Reader {
     return event.type;
   }
 
-  // What begins with the event that was read last.
+  // Reads the value that begins with the last event.
   Yaml Read(int depth = 0) {
     constexpr int kDeepest = 16;
     Yaml yaml;

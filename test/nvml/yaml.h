@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A YAML text as a tree of values, for the files of the fake NVML, which the product's own reader
-// would bring half of the product into. Whatever is wrong throws std::runtime_error, with the line
-// where it is known.
+// A YAML text as a tree of values, for the files of the fake NVML. The product's own reader would
+// link half of the product into the fake library. Errors throw std::runtime_error, with the line
+// where it is known. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Yaml {
  public:
   using Entry = std::pair<Yaml, Yaml>;
 
-  // Nothing: what a key that is not there leads to, and what is null.
+  // Nothing: the value of a missing key, and null.
   Yaml() = default;
   explicit Yaml(std::string text) : kind_(Kind::kScalar), text_(std::move(text)) {}
   static Yaml Parse(const std::string& text);
@@ -27,18 +27,18 @@ class Yaml {
   bool IsList() const { return kind_ == Kind::kList; }
   bool IsMap() const { return kind_ == Kind::kMap; }
 
-  // Of a map; nothing when it is none, or has no such key.
+  // A map's value; nothing if this is no map or has no such key.
   const Yaml& operator[](std::string_view key) const;
-  // Of a list; throws when there is none in that place.
+  // A list's item; throws if there is none in that place.
   const Yaml& operator[](size_t place) const;
-  // Of a list; empty when it is none.
+  // A list's items; empty if this is no list.
   const std::vector<Yaml>& items() const { return items_; }
   std::vector<Yaml>& items() { return items_; }
-  // Of a map, in the order of the text; empty when it is none.
+  // A map's entries, in the order of the text; empty if this is no map.
   const std::vector<Entry>& entries() const { return entries_; }
   void Set(const std::string& key, Yaml value);
 
-  // Throws where it is no T: std::string, bool, int, unsigned, uint64_t.
+  // Throws if the value is no T. T: std::string, bool, int, unsigned or uint64_t.
   template <class T>
   T As() const;
   template <class T>
@@ -52,8 +52,8 @@ class Yaml {
 
   // Throws `message`, with the line before it.
   [[noreturn]] void Refuse(const std::string& message) const;
-  // Throws where it is a map with a key that is none of these: one that is mistyped would do
-  // nothing, and a test that relies on it would show nothing. `of`: what the map describes.
+  // Throws if a map has another key: a mistyped key would have no effect, and a test that relies on
+  // it would prove nothing. `of`: the map's subject, for the error.
   void CheckKeys(std::string_view of, std::initializer_list<std::string_view> known) const;
 
  private:
@@ -61,7 +61,7 @@ class Yaml {
   struct Reader;
 
   Kind kind_ = Kind::kNothing;
-  int line_ = 0;  // from 1; 0: it was not read
+  int line_ = 0;  // from 1; 0: not from a text
   std::string text_;
   std::vector<Yaml> items_;
   std::vector<Entry> entries_;

@@ -54,7 +54,7 @@ struct PodResources::Impl : v1::PodResourcesLister::Service {
 
   mutable std::mutex mutex;
   std::condition_variable let_go;
-  PodResourcesAnswer answer{.holdings = {}, .allocatable = {{}}};  // under mutex, as the next ones
+  PodResourcesAnswer answer{.holdings = {}, .allocatable = {{}}};  // under mutex, to `lists`
   bool held = false;
   int lists = 0;
   std::unique_ptr<grpc::Server> server;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kubelet's pod-resources API on a socket, which answers as the test says. Any thread.
+// A fake of kubelet's pod-resources API (v1), on a Unix socket. The test sets its answers. Any
+// thread may call it; gRPC's threads serve.
 #pragma once
 
 #include <map>
@@ -12,25 +13,24 @@
 
 namespace tessera::fake {
 
-// What kubelet would say.
 struct PodResourcesAnswer {
-  std::vector<Holding> holdings{};  // each in an entry of its own
-  // Resource -> healthy ids; nothing: kubelet refuses to say.
+  std::vector<Holding> holdings{};  // List answers one pod entry for each
+  // Resource -> ids. Nothing: GetAllocatableResources is unimplemented, as in an older kubelet.
   std::optional<std::map<std::string, std::vector<std::string>>> allocatable{};
 };
 
 class PodResources {
  public:
-  // Answers that nobody holds anything, and that there is nothing to hold.
+  // Answers with no holdings and no allocatable devices until Set.
   explicit PodResources(const std::string& socket_path);
-  // Calls that are under way fail, and the socket is gone.
+  // Ends Hold, cancels calls that have not ended, and closes the socket.
   ~PodResources();
 
   void Set(PodResourcesAnswer answer);
-  // Nothing is answered from now on, until it is let go.
+  // Calls of List wait from now on, until LetGo.
   void Hold();
   void LetGo();
-  // How often List was asked so far.
+  // The number of calls of List so far, held ones too.
   int lists() const;
 
  private:

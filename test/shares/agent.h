@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent does for containers that share a GPU's time: a thread of its own, until it ends.
+// The agent's part in sharing a GPU's time: reports each container's GPU time to the others. The
+// caller owns it. A thread of its own does the work, until it is destroyed.
 #pragma once
 
 #include <atomic>
@@ -9,8 +10,8 @@
 
 namespace tessera::limiter {
 
-// The containers' regions are files of the directory that are named by numbers: "0.cache". Each
-// has the GPU alone.
+// The containers' regions are the files "0.cache", "1.cache" and so on in `directory`. The GPU
+// `uuid` is the only device in each.
 class Agent {
  public:
   Agent(std::string directory, std::string uuid, size_t containers);

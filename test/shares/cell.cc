@@ -36,7 +36,7 @@ void Expect(CUresult result, const char* what) {
   for (;;) pause();
 }
 
-// Launches until it is killed, or once.
+// The life of one process: launches until it is killed. If idle, one burst only.
 void Work(const Library& cuda, uint64_t ns, unsigned blocks, bool is_limited, bool is_idle) {
   Expect(CALL(cuInit)(0), "cuInit");
   CUcontext context = nullptr;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cell of the limiter's accuracy: containers whose processes launch kernels of one length as
-// fast as they are let, and the share of a simulated GPU's time that each gets. The simulation
-// tells how long the GPU was busy with whose kernels, in windows of a second. One thread.
+// One cell in the table of the limiter's accuracy. Processes of some containers launch kernels of
+// one length as fast as the limiter lets them. The simulated GPU measures each process's busy time;
+// a cell is each container's share of it, in windows of a second. One thread.
 //
-// A kernel has a block for each multiprocessor, and takes as long on a GPU of any size: the engine
-// simulates time, not blocks. So the size changes what a limiter reads or counts, as HAMi-core's
-// does, which takes blocks for what a kernel costs; not what a kernel takes of the GPU.
+// A kernel has one block for each multiprocessor. It takes the same time on a GPU of any size,
+// because the engine simulates time, not blocks. The size only changes what a limiter reads or
+// counts: HAMi-core's takes the number of blocks for a kernel's cost.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,21 @@
 namespace tessera::limiter {
 
 struct CellSettings {
-  int seconds = 5;                       // windows
-  int warm = 5;                          // seconds before the first
+  int seconds = 5;                       // the number of windows
+  int warm = 5;                          // seconds before the first window
   std::string driver = "context-mib=0";  // the fake driver's options (test/cuda/node.h)
   int multiprocessors = 132;             // of the GPU
-  bool agent = false;                    // tells containers how long others had the GPU
+  bool agent = false;                    // an Agent reports the containers' GPU time
 };
 
 struct CellContainer {
-  int percent;  // 0: without the limiter
-  int processes = 1;
-  int idle = 0;  // and so many more that only have a context
+  int percent;        // its limit of GPU time; 0: without the limiter
+  int processes = 1;  // that launch all the time
+  int idle = 0;       // further ones, which launch once and then keep only their context
 };
 
-// Of each container, in their order. `ns`: what a kernel takes.
+// Returns the shares of each container, in their order. `ns`: the length of a kernel. Takes `warm`
+// plus `seconds` seconds.
 std::vector<Windows> MeasureCell(uint64_t ns, const std::vector<CellContainer>& containers,
                                  const CellSettings& settings);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some cells of the limiter's accuracy. How close to their limits containers come is the
-// benchmark's to say (bench/limiter/share.cc), on a machine that does nothing else; what is
-// asserted here stays true on a busy one: nobody gets more, nor so little that it was not limited
-// but stopped. A second in which the machine did something else says nothing, so the best one of
-// several counts.
+// Some cells of the limiter's accuracy. The benchmark (bench/limiter/share.cc) measures on an idle
+// machine how close to their limits containers come. The assertions here must also hold on a busy
+// machine: no container gets more than its limit, and none is starved. Other load can spoil a
+// second, so the best of several counts.
 #include "shares/cell.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ namespace tessera::limiter {
 namespace {
 
 constexpr uint64_t kUs = 1'000;
-constexpr double kPoints = 2;  // that a second may be past its limit
+constexpr double kPoints = 2;  // percentage points by which a second may miss its limit
 
 struct Cell {
   const char* name;
@@ -24,8 +23,8 @@ struct Cell {
   std::vector<CellContainer> containers;
   bool agent = false;
   const char* driver = "";
-  double least = 1.0 / 3;  // of its limit
-  bool is_close = false;   // a second is, to either side
+  double least = 1.0 / 3;  // the smallest mean share, as a part of the limit
+  bool is_close = false;   // one second at least is within kPoints of the limit
   int multiprocessors = 132;
 };
 
@@ -33,7 +32,8 @@ void PrintTo(const Cell& cell, std::ostream* out) {
   *out << cell.name;
 }
 
-// In one second at least, and not by much in all of them.
+// True if one second at least keeps the limit, and the mean exceeds it by a tenth at most; kPoints
+// more are allowed in both.
 bool IsWithin(const Windows& got, double limit) {
   return *std::ranges::min_element(got) <= limit + kPoints && Mean(got) <= limit * 1.1 + kPoints;
 }
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
         Cell{"OfIdleSiblings", 50'000 * kUs, {{30, 1, 1}, {60, 1, 1}}, false, "", 0.8}),
     [](const testing::TestParamInfo<Cell>& info) { return info.param.name; });
 
-// What is asserted above is no limit that any load keeps.
+// Shows that the assertions above can fail: a load without the limiter keeps none of these limits.
 TEST(CellWithoutTheLibraryTest, KeepsNoLimit) {
   const Windows got = Measure({"", 50'000 * kUs, {{0, 2}}})[0];
   for (const double limit : {10, 30, 50, 70, 90}) {

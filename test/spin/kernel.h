@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX of a kernel that takes as long as it is told to. Plain data.
+// The PTX of a kernel that runs for as long as its parameter says. Plain data.
 #pragma once
 
 namespace tessera {
 
-// One entry, `spin`, with a parameter of nanoseconds.
+// One entry, `spin`, with one parameter: its length in nanoseconds.
 inline constexpr char kSpinModule[] = R"(.version 6.0
 .target sm_50
 .address_size 64

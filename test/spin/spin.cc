@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of CUDA's driver API on the first device, as it runs on a real card: it does what it is
-// told, one step after another, and says what came of each in a line.
+// A CUDA driver API program on the first device, for a real card or a simulated one. It runs its
+// steps in order; each but `await` prints one line.
 //
-//   take PIECE    takes memory in pieces until it is refused, and keeps it:
+//   take PIECE    allocates PIECE bytes until an allocation fails, and keeps them:
 //                 "took 7245660160 bytes, then 2"
-//   view          what CUDA and NVML tell of the device's memory:
+//   view          prints the device's memory as CUDA and NVML report it:
 //                 "sees 0 free of 7245660160, device 7245660160, NVML 7245660160 of 7245660160"
-//   run NS MS     launches kernels that take NS for MS, two at a time, and counts them:
+//   run NS MS     launches kernels of NS nanoseconds, two at a time, for MS milliseconds:
 //                 "ran 900 kernels of 2000000 ns in 6001234567 ns"
-//   await FILE    waits until there is such a file
+//   await FILE    waits until FILE exists
 //
-// SIGTERM ends it while it waits. What fails ends it with 1, and says so.
+// SIGTERM ends the program in `await`. A call that fails is printed, and ends the program with 1.
 //
 // usage: spin STEP...
 #include <dlfcn.h>
@@ -105,7 +105,7 @@ void Run(unsigned long long ns, long long ms) {
   std::printf("ran %ld kernels of %llu ns in %lld ns\n", kernels, ns, Now() - begun);
 }
 
-// False: it was told to end.
+// False if SIGTERM came first.
 bool Await(const char* file) {
   sigset_t end;
   sigemptyset(&end);

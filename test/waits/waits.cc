@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's own functions stand before libc's for what it opens, and what was loaded with it.
-// Of those that wait, the limiter has these (tools/check-limiter says what it may have).
+// The loader finds the program's functions before libc's, for all libraries of the process. These
+// are the functions that can wait among those that the limiter may import
+// (limiter/libc/allowed.txt).
 #include "test/waits/waits.h"
 
 #include <dlfcn.h>

@@ -33,7 +33,7 @@ std::optional<Error> Misfit(const FileConfig::Path& path, const std::string& fil
   }
   if (!IsDeviceNode(type) && type != Type::kDirectory && !path.mount) {
     return Error{Reason::kInvalid,
-                 fmt::format("{} is a {} and no device node: set 'mount: true' for {}", file,
+                 fmt::format("{} is a {}, not a device node: set 'mount: true' for {}", file,
                              TypeName(type), path.pattern)};
   }
   return std::nullopt;

@@ -95,7 +95,7 @@ TEST_F(DescribeTest, ARegularFileIsNoDevice) {
   const Device device = One({.pattern = "/dev/ttyUSB*"}, "/dev/ttyUSB0");
 
   EXPECT_EQ(device.defect, (Error{Reason::kInvalid,
-                                  "/dev/ttyUSB0 is a regular file and no device node: set 'mount: "
+                                  "/dev/ttyUSB0 is a regular file, not a device node: set 'mount: "
                                   "true' for /dev/ttyUSB*"}));
   EXPECT_EQ(device.nodes, std::vector<DeviceNode>{});
 }

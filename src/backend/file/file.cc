@@ -124,7 +124,7 @@ void FileBackend::LogUnpaired(std::vector<std::string> unpaired) {
   const size_t named = std::min(unpaired_.size(), kUnpairedNamed);
   std::string files = Join(std::span(unpaired_).first(named), "; ");
   if (named < unpaired_.size()) files += fmt::format("; and {} more", unpaired_.size() - named);
-  log::Warn("files are in no device", {{"resource", resource_}, {"files", files}});
+  log::Warn("files belong to no device", {{"resource", resource_}, {"files", files}});
 }
 
 std::vector<FileBackend::ScannedFile> FileBackend::NeededFiles(const FileConfig::Group& group,

@@ -259,8 +259,8 @@ TEST_F(FileTest, NodesOfOneCardAreOneDevice) {
             (std::vector<DeviceNode>{{"/dev/zero", "/dev/card1", "rw"},
                                      {"/dev/full", "/dev/renderD128", "rw"}}));
   EXPECT_EQ(told.Take(),
-            "WARN files are in no device resource=example.com/thing files=\"/dev/card0: no file of "
-            "/dev/renderD* belongs to it\"\n");
+            "WARN files belong to no device resource=example.com/thing files=\"/dev/card0: no file "
+            "of /dev/renderD* belongs to it\"\n");
 }
 
 TEST_F(FileTest, ALinkAndTheNodeItLeadsToAreOneDevice) {
@@ -297,7 +297,7 @@ TEST_F(FileTest, WhatIsInNoDeviceIsToldOnceUntilItChanges) {
 
   Remove("/dev/b");
   ASSERT_TRUE(backend.Scan());
-  EXPECT_TRUE(told.Take().starts_with("WARN files are in no device"));
+  EXPECT_TRUE(told.Take().starts_with("WARN files belong to no device"));
 }
 
 TEST_F(FileTest, ADirectoryIsOneDeviceWithTheNodesBelowIt) {

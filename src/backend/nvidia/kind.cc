@@ -20,6 +20,7 @@
 #include "backend/nvidia/mps/config.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/nvidia/platform.h"
+#include "backend/nvidia/sampler/sampler.h"
 #include "config/schema/checks.h"
 #include "config/schema/family.h"
 #include "config/schema/fields.h"
@@ -157,7 +158,7 @@ std::vector<Key> GrantKeys() {
       {.name = "failOnInitError",
        .type = Type::kBool,
        .doc = "Whether the agent ends if NVML cannot start together with it. If not, the agent "
-              "waits for the driver. A Tegra without NVML needs none.",
+              "waits for the driver. A Tegra without NVML and a node without a GPU need none.",
        .example = "true",
        .field = Bind(kNvidia, &NvidiaConfig::fail_on_init_error)},
   };
@@ -308,7 +309,7 @@ void CheckMig(const Config& config, size_t index, const std::string& path, Findi
   }
   if (!kind.mig.empty() && kind.in_mig_mode != NvidiaConfig::InMigMode::kLeftOut) {
     findings.Report(Reason::kConfigBadValue, path + ".inMigMode",
-                    "cannot stand beside 'mig', which is for resources of MIG devices");
+                    "cannot be combined with 'mig', which is for resources of MIG devices");
   }
   CheckNames(config, index, findings);
 }
@@ -332,8 +333,8 @@ void WarnOfNothingLeft(const Config& config, size_t index, const std::string& pa
                                         ? "give that a 'select'"
                                         : "put this one before it, or give that a 'select'";
     findings.Warn(Reason::kConfigBadValue, path,
-                  fmt::format("gets no GPU: resources[{}] ({}) has all of them, as it has no "
-                              "'select' and stands before it; {}",
+                  fmt::format("gets no GPU: resources[{}] ({}) has all of them, because it has no "
+                              "'select' and comes first; {}",
                               i, Quoted(config.resources[i].name), advice));
     return;
   }
@@ -364,6 +365,7 @@ Result<std::shared_ptr<const void>> Require(const Resource& resource, const Surr
   constexpr std::chrono::seconds kPatience{10};
   const NvidiaConfig& kind = *resource.kind.As<NvidiaConfig>();
   if (!kind.fail_on_init_error || !nvidia::NeedsNvml(at.root, kind)) return nullptr;
+  if (nvidia::HasNoGpu(at.root, kind.driver_root)) return nullptr;
   const auto session = nvml::Session::Of(at.root, kind.driver_root);
   auto opened = std::make_shared<std::promise<Status>>();
   std::future<Status> answer = opened->get_future();
@@ -401,12 +403,47 @@ class Families final : public FamilyFinder {
   }
 };
 
+// A node without a GPU needs no driver for its labels. It may have another vendor's.
+class LabellerOfNode final : public Labeller {
+ public:
+  explicit LabellerOfNode(const Config& config)
+      : root_(config.root_prefix), driver_root_(nvidia::DriverRoot(config)), gpus_(config) {}
+
+  Result<tessera::Labels> Read() override {
+    auto read = gpus_.Read();
+    const bool absent = !read && read.error().reason == Reason::kDriverMissing;
+    if (absent && nvidia::HasNoGpu(root_, driver_root_)) return gpus_.WithoutDevices();
+    return read;
+  }
+  tessera::Labels WithoutDevices() override { return gpus_.WithoutDevices(); }
+
+ private:
+  const os::Root root_;
+  const std::string driver_root_;
+  nvidia::GpuLabeller gpus_;
+};
+
 class Labels final : public LabelMaker {
   std::unique_ptr<Labeller> Make(const Config& config) const override {
     if (config.labels.gpus == LabelledGpus::kVfio) {
       return std::make_unique<nvidia::VfioLabeller>(config);
     }
-    return std::make_unique<nvidia::GpuLabeller>(config);
+    return std::make_unique<LabellerOfNode>(config);
+  }
+};
+
+// By the driver of the first resource.
+class Samplers final : public SamplerMaker {
+  std::unique_ptr<Sampler> Make(const Config& config) const override {
+    for (const Resource& resource : config.resources) {
+      const auto* kind = resource.kind.As<NvidiaConfig>();
+      if (kind == nullptr) continue;
+      const os::Root root(config.root_prefix);
+      return std::make_unique<nvidia::GpuSampler>(
+          root, kind->driver_root,
+          [root, driver = kind->driver_root] { return nvidia::HasNoGpu(root, driver); });
+    }
+    return nullptr;
   }
 };
 
@@ -421,6 +458,7 @@ class Nvml final : public Requirement {
 constexpr Cdi kCdi;
 constexpr Families kFamilies;
 constexpr Labels kLabels;
+constexpr Samplers kSamplers;
 constexpr Nvml kNvml;
 
 Kind MakeKind() {
@@ -435,10 +473,13 @@ Kind MakeKind() {
           .make = Make,
           .runtime_reads_variable = true,
           .ids_are_of_hardware = true,
+          .describes = true,
+          .numbers_errors = true,
           .divisions = {Division::kMps, Division::kVgpu},
           .cdi = &kCdi,
           .families = &kFamilies,
           .labels = &kLabels,
+          .sampler = &kSamplers,
           .requirement = &kNvml};
 }
 

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "backend/labeller.h"
 #include "backend/nvidia/core/nvidia_config.h"
+#include "backend/sampler.h"
 #include "config/told_test.h"
 #include "kinds/kinds.h"
 #include "nvml/nvidia_node.h"
@@ -46,9 +48,8 @@ TEST(NvidiaKind, AResourceToWhichOneBeforeItLeavesNoGpuIsWarnedOf) {
     return text.substr(0, text.find('\n'));
   };
   const std::string nothing =
-      "t.yaml:4:27: resources[1].nvidia gets no GPU: resources[0] ('a.com/a') has all of them, as "
-      "it "
-      "has no 'select' and stands before it; ";
+      "t.yaml:4:27: resources[1].nvidia gets no GPU: resources[0] ('a.com/a') has all of them, "
+      "because it has no 'select' and comes first; ";
   EXPECT_EQ(warned("", "select: [{model: \"*T4*\"}]"),
             nothing + "put this one before it, or give that a 'select' [config-bad-value]");
   const std::string select = nothing + "give that a 'select' [config-bad-value]";
@@ -203,6 +204,15 @@ TEST_F(NvidiaRequirement, IsNvmlButOnATegraThatHasNone) {
   EXPECT_TRUE(RefusalOn("tegra", "nvml").starts_with(kNotLoaded));
 }
 
+TEST_F(NvidiaRequirement, IsNothingOnANodeWithoutAGpu) {
+  NvidiaNode node(directory_, "8xa100");
+  node.RemoveDriver();
+  ASSERT_TRUE(os::RemoveTree(directory_ + "/sys/bus/pci/devices"));
+  ASSERT_TRUE(os::MakeDirectories(directory_ + "/sys/bus/pci/devices", 0755));
+  EXPECT_EQ(Refusal("auto"), "");
+  EXPECT_EQ(Refusal("nvml"), "");
+}
+
 TEST_F(NvidiaRequirement, IsNvmlOnWslAsWell) {
   EXPECT_TRUE(RefusalOn("wsl", "auto").starts_with(kNotLoaded));
 }
@@ -254,8 +264,8 @@ const BadInput kBadInputs[] = {
     {"AResourceOfMigDevicesSaysWhatGpusInMigModeAre",
      "resources:\n"
      "- {name: a.com/b, nvidia: {mig: 1g.10gb, inMigMode: whole}}\n",
-     "t.yaml:3:53: resources[0].nvidia.inMigMode cannot stand beside 'mig', which is for resources "
-     "of MIG devices [config-bad-value]\n"
+     "t.yaml:3:53: resources[0].nvidia.inMigMode cannot be combined with 'mig', which is for "
+     "resources of MIG devices [config-bad-value]\n"
      "- {name: a.com/b, nvidia: {mig: 1g.10gb, inMigMode: whole}}\n"
      "                                                    ^\n"},
     {"ANumaNodeIsNoNumber",
@@ -298,6 +308,55 @@ const BadInput kBadInputs[] = {
      "  nvidia: {select: [{index: GPU-1}]}\n"
      "                            ^\n"},
 };
+
+TEST(NvidiaKind, SamplesComeFromTheDriverOfTheFirstResource) {
+  const std::string directory = os::MakeTemporaryDirectory("/tmp/nvidia_kind_test").value();
+  const NvidiaNode node(directory + "/driver", "1xt4");
+  Config config = Good(
+      "resources:\n"
+      "- {name: a.com/a, nvidia: {driverRoot: /driver}}\n"
+      "- {name: a.com/b, nvidia: {select: [{index: 0}]}}\n");
+  config.root_prefix = directory;
+
+  const SamplerMaker& maker = *KindOf(config.resources[0])->sampler;
+  const auto sampler = maker.Make(config);
+
+  EXPECT_EQ(sampler->Devices().value().at(0).uuid, node.hardware().gpus[0].uuid);
+  EXPECT_EQ(maker.Make(Good("resources: [{name: a.com/a, dummy: {count: 1}}]\n")), nullptr);
+  EXPECT_TRUE(os::RemoveTree(directory));
+}
+
+TEST(NvidiaKind, LabelsOfANodeWithoutAGpuNeedNoDriver) {
+  const std::string directory = os::MakeTemporaryDirectory("/tmp/nvidia_kind_test").value();
+  NvidiaNode node(directory, "8xa100");
+  node.RemoveDriver();
+  Config config = Good("resources: [{name: a.com/a, nvidia: {}}]\n");
+  config.root_prefix = directory;
+  const auto labeller = KindOf(config.resources[0])->labels->Make(config);
+  EXPECT_EQ(labeller->Read().error().reason, Reason::kDriverMissing) << "the bus has GPUs";
+
+  ASSERT_TRUE(os::RemoveTree(directory + "/sys/bus/pci/devices"));
+  ASSERT_TRUE(os::MakeDirectories(directory + "/sys/bus/pci/devices", 0755));
+
+  EXPECT_EQ(labeller->Read().value(), labeller->WithoutDevices());
+  EXPECT_TRUE(os::RemoveTree(directory));
+}
+
+TEST(NvidiaKind, ANodeWithoutAGpuHasNothingToSampleAndNeedsNoDriver) {
+  const std::string directory = os::MakeTemporaryDirectory("/tmp/nvidia_kind_test").value();
+  NvidiaNode node(directory, "8xa100");
+  node.RemoveDriver();
+  Config config = Good("resources: [{name: a.com/a, nvidia: {}}]\n");
+  config.root_prefix = directory;
+  const auto sampler = KindOf(config.resources[0])->sampler->Make(config);
+  EXPECT_EQ(sampler->Devices().error().reason, Reason::kDriverMissing) << "the bus has GPUs";
+
+  ASSERT_TRUE(os::RemoveTree(directory + "/sys/bus/pci/devices"));
+  ASSERT_TRUE(os::MakeDirectories(directory + "/sys/bus/pci/devices", 0755));
+
+  EXPECT_EQ(sampler->Devices().value(), std::vector<SampledDevice>());
+  EXPECT_TRUE(os::RemoveTree(directory));
+}
 
 using NvidiaKindErrors = BadInputTest;
 

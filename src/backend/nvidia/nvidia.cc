@@ -179,8 +179,8 @@ void NvidiaBackend::TellWhole(const std::string& gpu) {
   const MutexLock lock(mutex_);
   if (!told_whole_.insert(gpu).second) return;
   log::Warn(
-      "a GPU in MIG mode is offered as a whole: what of it a container can use is for the "
-      "container runtime to say",
+      "a GPU in MIG mode is offered as a whole; the container runtime decides what a container can "
+      "use of it",
       {{"resource", resource_}, {"gpu", gpu}});
 }
 

@@ -29,10 +29,10 @@ Evidence NvidiaBackend::Check(const Device& device) {
   const unsigned losses = session_->losses();
   const nvml::LibraryPtr library = session_->current();
   if (library == nullptr) {
-    return session_->is_released()
-               ? nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kReleased, "NVML was let go of")
-               : nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kDriverMissing,
-                                   "NVML is not open");
+    return session_->is_released() ? nvidia::FromCheck(EvidenceKind::kUnknown, Reason::kReleased,
+                                                       "NVML was closed by 'tessera release'")
+                                   : nvidia::FromCheck(EvidenceKind::kUnknown,
+                                                       Reason::kDriverMissing, "NVML is not open");
   }
   const std::optional<DeviceLocation> location = Find(device.key.id);
   if (!location)
@@ -68,7 +68,7 @@ Evidence NvidiaBackend::WithoutEvents(const DeviceLocation& location, Evidence g
   const auto refusal = watcher_->Refusal(location.uuid);
   if (!refusal || good.kind != EvidenceKind::kGood) return good;
   return nvidia::FromCheck(EvidenceKind::kBad, Reason::kCheckFailed,
-                           "its events are not told: " + *refusal);
+                           "its events cannot be received: " + *refusal);
 }
 
 Evidence NvidiaBackend::CheckLocated(const nvml::LibraryPtr& library,
@@ -170,7 +170,7 @@ void NvidiaBackend::TellSlowdowns(const std::string& gpu, uint64_t now) {
   if (now == (told == slowdowns_.end() ? 0 : told->second)) return;
   if (now == 0) {
     slowdowns_.erase(told);
-    return log::Info("the GPU is not slowed down any more", {{"gpu", gpu}});
+    return log::Info("the GPU is no longer slowed down", {{"gpu", gpu}});
   }
   slowdowns_[gpu] = now;
   log::Warn("the GPU is slowed down; look at its cooling and power",
@@ -185,7 +185,7 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
   if (!known) {
     // No GPU is taken out on suspicion, as one bad GPU must not cost the others. None is trusted
     // either: a scan checks all at once.
-    log::Warn("an XID of a GPU that is not known, all are looked at",
+    log::Warn("an XID of an unknown GPU came, so all GPUs are checked",
               {{"resource", resource_}, {"gpu", event.gpu}, {"xid", event.xid}});
     return events_->RescanSoon();
   }
@@ -194,7 +194,7 @@ void NvidiaBackend::OnEvent(const nvidia::Event& event) {
   events_->CountDriverError(event.gpu, nvidia::XidName(event.xid, xids_));
   const auto evidence = nvidia::EvidenceOf(event.xid, xids_);
   if (!evidence) {
-    return log::Info("an XID that is a program's own",
+    return log::Info("a program caused an XID; the GPU stays",
                      {{"resource", resource_},
                       {"gpu", event.gpu},
                       {"xid", event.xid},

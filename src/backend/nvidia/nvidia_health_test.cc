@@ -184,8 +184,8 @@ TEST_F(NvidiaHealthTest, MemoryErrorsThatGrowTakeTheGpuOutUntilAResetClearsThem)
   node_.SetFaults("gpus: {3: {ecc: 4}}");
   const Evidence evidence = backend.Check(devices_[3]);
   EXPECT_EQ(Say(evidence),
-            "fatal reset-needed errors of its memory that ECC cannot correct are 4 and were 2; "
-            "reset the GPU");
+            "fatal reset-needed its memory has 4 errors that ECC cannot correct, up from 2; reset "
+            "the GPU");
   EXPECT_EQ(evidence.remedy, Remedy::kReset);
   EXPECT_EQ(Say(backend.Check(devices_[3])), "good");
   EXPECT_EQ(reports_.Await(0), Texts());
@@ -242,7 +242,7 @@ TEST_F(NvidiaHealthTest, HeatIsToldOncePerChangeAndTakesNothingOut) {
                 [](const std::string& line) { return line.find("slowed") == std::string::npos; });
   const std::string slowed = "WARN the GPU is slowed down; look at its cooling and power gpu=";
   EXPECT_EQ(log, (Texts{slowed + Uuid(3) + " by=heat", slowed + Uuid(3) + " by=\"power brake\"",
-                        "INFO the GPU is not slowed down any more gpu=" + Uuid(3)}));
+                        "INFO the GPU is no longer slowed down gpu=" + Uuid(3)}));
 }
 
 TEST_F(NvidiaHealthTest, AnXidIsToldWithItsMeaningAndWhatToDo) {
@@ -262,7 +262,7 @@ TEST_F(NvidiaHealthTest, AnXidIsToldWithItsMeaningAndWhatToDo) {
   const std::string error = "WARN a GPU reported an error resource=nvidia.com/gpu gpu=";
   EXPECT_EQ(
       log,
-      (Texts{"INFO an XID that is a program's own resource=nvidia.com/gpu gpu=" + Uuid(3) +
+      (Texts{"INFO a program caused an XID; the GPU stays resource=nvidia.com/gpu gpu=" + Uuid(3) +
                  " xid=31 meaning=\"a program used an address of GPU memory that is not mapped\"",
              error + Uuid(3) +
                  " gi=all ci=all error=\"XID 79: the GPU has fallen off the bus; reset the "
@@ -330,8 +330,9 @@ TEST_F(NvidiaHealthTest, AReleasedDriverIsClosedWithItsWatchesAndReadAnewAfterwa
   EXPECT_EQ(dlopen((directory_ + "/usr/lib64/libnvidia-ml.so.1").c_str(), RTLD_LAZY | RTLD_NOLOAD),
             nullptr);
   EXPECT_EQ(backend.Scan().error(),
-            (Error{Reason::kReleased, "nvidia.com/gpu: NVML was let go of by 'tessera release'"}));
-  EXPECT_EQ(Say(backend.Check(devices_[3])), "unknown released NVML was let go of");
+            (Error{Reason::kReleased, "nvidia.com/gpu: NVML was closed by 'tessera release'"}));
+  EXPECT_EQ(Say(backend.Check(devices_[3])),
+            "unknown released NVML was closed by 'tessera release'");
 
   std::string yaml = os::ReadFile(directory_ + "/usr/lib64/fake-nvml.yaml").value();
   const std::string place = "root1, switch1, port1";
@@ -380,8 +381,8 @@ TEST_F(NvidiaHealthTest, AGpuWhoseEventsTheDriverRefusesIsBadUntilItTakesThem) {
   NvidiaBackend& backend = Start();
   AwaitWatched(7);
   EXPECT_EQ(Say(backend.Check(devices_[3])),
-            "bad check-failed its events are not told: nvmlDeviceRegisterEvents: Unknown Error "
-            "(999)");
+            "bad check-failed its events cannot be received: nvmlDeviceRegisterEvents: Unknown "
+            "Error (999)");
   EXPECT_EQ(Say(backend.Check(devices_[2])), "good");
 
   node_.SetFaults("events: [{gpu: 1, xid: 31}]");  // ends the current wait for events

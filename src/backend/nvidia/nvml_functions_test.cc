@@ -129,14 +129,14 @@ class NvmlFunctionTest : public testing::TestWithParam<std::string> {
   std::string ExpectedLine() const {
     if (GetParam() == "nvmlEventSetCreate" || GetParam() == "nvmlEventSetWait_v2") {
       return fmt::format(
-          "WARN events of GPUs are not told, checks go on; tried again error=\"{}: Not Supported "
-          "(3)\"",
+          "WARN cannot receive the events of GPUs; checks continue, and the agent retries "
+          "error=\"{}: Not Supported (3)\"",
           GetParam());
     }
     if (GetParam() == "nvmlDeviceRegisterEvents" ||
         GetParam() == "nvmlDeviceGetSupportedEventTypes") {
       return fmt::format(
-          "WARN a GPU tells of no events, only checks see it gpu={} error=\"it does not support "
+          "WARN a GPU reports no events; only checks watch it gpu={} error=\"it does not support "
           "them\"",
           node_.hardware().gpus[0].uuid);
     }

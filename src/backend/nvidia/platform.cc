@@ -10,6 +10,7 @@
 #include "backend/nvidia/core/condition.h"
 #include "backend/nvidia/core/gpu.h"
 #include "backend/nvidia/fraction/vgpu_trouble.h"
+#include "backend/nvidia/labels/pci_file.h"
 #include "backend/nvidia/nvml/library_directories.h"
 #include "backend/nvidia/nvml/nvml.h"
 #include "base/log.h"
@@ -51,6 +52,15 @@ bool HasTegraFiles(const os::Root& root, const std::string& driver_root) {
 bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root) {
   return HasTegraFiles(root, driver_root) &&
          !os::CanLoad(nvml::LibraryPaths(root, driver_root), kLibraryDirectories);
+}
+
+bool HasNoGpu(const os::Root& root, const std::string& driver_root) {
+  constexpr uint64_t kDisplay = 0x03;  // the class of GPUs; NVSwitches and sound have others
+  if (HasTegraFiles(root, driver_root) || HasDxCore(root, driver_root)) return false;
+  if (!os::ListDirectory(root.Path("/sys/bus/pci/devices"))) return false;
+  return std::ranges::none_of(NvidiaAddresses(root), [&](const std::string& address) {
+    return ReadPciNumber(root, address, "class").value_or(kDisplay << 16) >> 16 == kDisplay;
+  });
 }
 
 bool NeedsNvml(const os::Root& root, const NvidiaConfig& config) {
@@ -96,14 +106,19 @@ Result<std::vector<Device>> PlatformBackend::FindDevices() {
   if (IsWsl()) return SetCombinedGpu(CombinedGpu{kWsl, {}});
   auto devices = gpus_->Scan();
   if (devices) has_nvml_ = true;
-  if (config_.discovery == Discovery::kNvml) return devices;
-  if (!devices) {
-    // A lost driver does not turn a node into a Tegra, nor make a Tegra good.
-    const bool absent = devices.error().reason == Reason::kDriverMissing && !has_nvml_;
-    if (absent && IsTegraWithoutNvml(root_, config_.driver_root))
-      return SetCombinedGpu(CombinedGpu{kTegra, {}});
-    return devices;
+  // A lost driver does not turn a node into a Tegra or an empty one, nor make a Tegra good.
+  const bool absent = !devices && devices.error().reason == Reason::kDriverMissing && !has_nvml_;
+  const bool may_be_tegra = config_.discovery != Discovery::kNvml;
+  if (absent && may_be_tegra && IsTegraWithoutNvml(root_, config_.driver_root)) {
+    return SetCombinedGpu(CombinedGpu{kTegra, {}});
   }
+  if (absent && HasNoGpu(root_, config_.driver_root)) {
+    if (!std::exchange(told_no_gpu_, true)) {
+      log::Info("the node has no NVIDIA GPU", {{"resource", resource_}});
+    }
+    return SetCombinedGpu({});
+  }
+  if (!devices || !may_be_tegra) return devices;
   const bool integrated = std::ranges::any_of(
       *devices, [](const Device& device) { return IsIntegrated(device.model); });
   if (integrated) return SetCombinedGpu(CombinedGpu{kTegra, *std::move(devices)});
@@ -136,15 +151,15 @@ void PlatformBackend::TellMissing(const cdi::Parts& parts) {
   for (const MissingFeature& missing : MissingFeatures(config_, parts)) {
     told_missing_.insert(missing.name);
     if (told.contains(missing.name)) continue;
-    log::Warn("what containers were to get beside their GPUs is missing, and they start without it",
+    log::Warn("a feature for containers is missing; they start without it",
               {{"resource", resource_},
                {"feature", missing.name},
                {"nodes", missing.nodes},
-               {"advice", missing.remedy + ", or take it out of 'features'"}});
+               {"advice", missing.remedy + ", or remove it from 'features'"}});
   }
   for (const std::string& feature : told) {
     if (told_missing_.contains(feature)) continue;
-    log::Info("what containers get beside their GPUs is there",
+    log::Info("a feature for containers is available",
               {{"resource", resource_}, {"feature", feature}});
   }
 }
@@ -153,14 +168,14 @@ void PlatformBackend::TellImex() {
   if (config_.imex == Imex::kNone) return;
   const bool missing = !ImexNode(root_, config_);
   if (std::exchange(told_no_imex_, missing) == missing) return;
-  if (!missing) return log::Info("the IMEX channel is there", {{"resource", resource_}});
+  if (!missing) return log::Info("the IMEX channel exists", {{"resource", resource_}});
   const MutexLock lock(mutex_);
   log::Warn(config_.imex == Imex::kRequired
-                ? "the IMEX channel is missing, and no GPU is of use without it"
-                : "the IMEX channel is missing, and containers start without it",
+                ? "the IMEX channel is missing, so every GPU is unhealthy"
+                : "the IMEX channel is missing; containers start without it",
             {{"resource", resource_},
              {"channel", kImexChannel},
-             {"advice", whole_ ? "WSL and Tegra have no nvidia-imex as a rule: take 'imex' out for "
+             {"advice", whole_ ? "WSL and Tegra usually have no nvidia-imex: remove 'imex' for "
                                  "such nodes, or make the channel"
                                : "start nvidia-imex, or make the channel"}});
 }
@@ -169,7 +184,7 @@ void PlatformBackend::TellImex() {
 void PlatformBackend::TellForced() {
   if (told_forced_ || HasTegraFiles(root_, config_.driver_root)) return;
   told_forced_ = true;
-  log::Warn("no file here tells of a Tegra: its device is served since the configuration says so",
+  log::Warn("no file identifies a Tegra; its device is served because the configuration says so",
             {{"resource", resource_},
              {"looked", "/etc/nv_tegra_release, /sys/devices/soc0/family"},
              {"driver", config_.driver_root}});
@@ -241,8 +256,9 @@ Evidence PlatformBackend::Check(const Device& device) {
   }
   const bool forced = config_.discovery == NvidiaConfig::Discovery::kTegra;
   if (id == kTegra && !forced && !HasTegraFiles(root_, config_.driver_root)) {
-    return FromCheck(EvidenceKind::kFatal, Reason::kVanished,
-                     "neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a Tegra");
+    return FromCheck(
+        EvidenceKind::kFatal, Reason::kVanished,
+        "neither /etc/nv_tegra_release nor /sys/devices/soc0/family identifies a Tegra");
   }
   return worst;
 }

@@ -6,7 +6,7 @@
 //   until NVML has answered.
 // - Tegra: its files are there and NVML is not, or a GPU of NVML's is part of the processor, or the
 //   configuration says so. The device is "tegra", without nodes.
-// - Any other: as NVML lists them (nvidia.h).
+// - Any other: as NVML lists them (nvidia.h). Without NVML and without a GPU on the PCI bus: none.
 //
 // Such a device is good as long as the evidence of its platform is there. If that is NVML, its
 // checks of the GPUs decide. If that is the configuration, the device is always good. Threads: as
@@ -35,6 +35,9 @@ bool HasDxCore(const os::Root& root, const std::string& driver_root);
 bool HasTegraFiles(const os::Root& root, const std::string& driver_root);
 // Whether such files name a Tegra and NVML cannot be loaded.
 bool IsTegraWithoutNvml(const os::Root& root, const std::string& driver_root);
+// Whether the PCI bus can be read and has no GPU of NVIDIA's, and the node is neither WSL nor a
+// Tegra. Such a node needs no driver.
+bool HasNoGpu(const os::Root& root, const std::string& driver_root);
 // Whether NVIDIA's plugin would use NVML here, as on WSL, and not its Tegra code.
 bool NeedsNvml(const os::Root& root, const NvidiaConfig& config);
 
@@ -83,6 +86,7 @@ class PlatformBackend : public Backend, private BackendEvents {
   DriverFiles files_;  // as last found; the scan thread's own, with the next members
   bool told_no_libraries_ = false;
   bool told_forced_ = false;
+  bool told_no_gpu_ = false;
   std::set<std::string> told_missing_;  // features that were logged as missing
   bool told_no_imex_ = false;           // logged as missing by the last scan
 

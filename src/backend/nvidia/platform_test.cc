@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "backend/nvidia/core/events.h"
+#include "backend/nvidia/labels/pci_file.h"
 #include "backend/nvidia/nvidia.h"
 #include "backend/recorder_test.h"
 #include "base/captured_log_test.h"
@@ -233,9 +234,26 @@ TEST_F(PlatformTest, ATegraWithoutNvmlIsToldByItsFiles) {
 
   ASSERT_TRUE(os::RemoveFile(directory_ + "/sys/devices/soc0/family"));
   EXPECT_EQ(Say(backend->Check(tegra)),
-            "fatal vanished neither /etc/nv_tegra_release nor /sys/devices/soc0/family tells of a "
-            "Tegra");
+            "fatal vanished neither /etc/nv_tegra_release nor /sys/devices/soc0/family identifies "
+            "a Tegra");
   EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing);
+}
+
+TEST_F(PlatformTest, ANodeWithoutAGpuOnItsBusNeedsNoDriver) {
+  CapturedLog log;
+  const auto backend = On("8xa100");
+  node_->RemoveDriver();
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing) << "the bus has GPUs";
+
+  for (const std::string& address : NvidiaAddresses(os::Root(directory_))) {
+    ASSERT_TRUE(os::RemoveTree(directory_ + "/sys/bus/pci/devices/" + address));
+  }
+  EXPECT_EQ(ScannedIds(*backend), Ids());
+  EXPECT_EQ(ScannedIds(*backend), Ids());
+  EXPECT_EQ(log.text(), "INFO the node has no NVIDIA GPU resource=nvidia.com/gpu\n");
+
+  ASSERT_TRUE(os::RemoveTree(directory_ + "/sys/bus/pci"));
+  EXPECT_EQ(backend->Scan().error().reason, Reason::kDriverMissing) << "the bus is not known";
 }
 
 TEST_F(PlatformTest, ATegraWhoseNvmlDoesNotStartIsNoneWithoutIt) {
@@ -275,8 +293,8 @@ TEST_F(PlatformTest, AnImexChannelIsHandedOutAsElsewhere) {
     const auto backend = On(node, {.imex = Imex::kRequired});
     const Device without = backend->Scan().value().at(0);
     EXPECT_EQ(Say(backend->Check(without)),
-              "bad unreadable /dev/nvidia-caps-imex-channels/channel0 is required and there is no "
-              "such device: start nvidia-imex, or make the channel");
+              "bad unreadable /dev/nvidia-caps-imex-channels/channel0 is required and does not "
+              "exist: start nvidia-imex, or make the channel");
 
     ASSERT_EQ(symlink("/dev/null", channel.c_str()), 0);  // a character device
     const Device with = backend->Scan().value().at(0);
@@ -303,15 +321,15 @@ TEST_F(PlatformTest, ThatTheImexChannelIsMissingIsToldOnceOnEveryKindOfNode) {
   const std::string where =
       "resource=nvidia.com/gpu channel=/dev/nvidia-caps-imex-channels/channel0 ";
   const std::string whole =
-      "advice=\"WSL and Tegra have no nvidia-imex as a rule: take 'imex' out for such nodes, or "
-      "make the channel\"\n";
+      "advice=\"WSL and Tegra usually have no nvidia-imex: remove 'imex' for such nodes, or make "
+      "the channel\"\n";
   EXPECT_EQ(told("1xt4", Imex::kOptional),
-            "WARN the IMEX channel is missing, and containers start without it " + where +
+            "WARN the IMEX channel is missing; containers start without it " + where +
                 "advice=\"start nvidia-imex, or make the channel\"\n");
   EXPECT_EQ(told("wsl", Imex::kOptional),
-            "WARN the IMEX channel is missing, and containers start without it " + where + whole);
+            "WARN the IMEX channel is missing; containers start without it " + where + whole);
   EXPECT_EQ(told("tegra", Imex::kRequired),
-            "WARN the IMEX channel is missing, and no GPU is of use without it " + where + whole);
+            "WARN the IMEX channel is missing, so every GPU is unhealthy " + where + whole);
   EXPECT_EQ(told("tegra", Imex::kNone), "");
 }
 
@@ -342,9 +360,9 @@ TEST_F(PlatformTest, ATegraThatIsConfiguredIsServedThoughNoFileTellsOfIt) {
   EXPECT_EQ(devices, std::vector<Device>{One("tegra", "NVIDIA Tegra")});
   EXPECT_EQ(Say(backend->Check(devices.front())), "good");
   EXPECT_EQ(told.Take(),
-            "WARN no file here tells of a Tegra: its device is served since the configuration says "
-            "so resource=nvidia.com/gpu looked=\"/etc/nv_tegra_release, "
-            "/sys/devices/soc0/family\" driver=/\n"
+            "WARN no file identifies a Tegra; its device is served because the configuration says "
+            "so resource=nvidia.com/gpu looked=\"/etc/nv_tegra_release, /sys/devices/soc0/family\" "
+            "driver=/\n"
             "INFO all GPUs are one device, as on every such node resource=nvidia.com/gpu "
             "node=Tegra device=tegra\n");
   ASSERT_TRUE(backend->Scan());

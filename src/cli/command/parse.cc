@@ -207,7 +207,7 @@ std::optional<Parsed> Emptied(const Node& root, const std::vector<std::string>& 
     if (word == "--") break;
     if (word.starts_with("--") && word.find('=') == word.size() - 1) {
       return Misuse(*node,
-                    fmt::format("{} has no value behind its '='", word.substr(0, word.size() - 1)));
+                    fmt::format("{} has no value after its '='", word.substr(0, word.size() - 1)));
     }
     const auto named = std::ranges::find(node->children, word, [](const Node& child) {
       return std::string_view(child.command->name);

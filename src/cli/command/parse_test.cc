@@ -223,7 +223,7 @@ TEST_F(ParseTest, FlagWithoutItsValueSaysWhichItTakes) {
 
 TEST_F(ParseTest, AFlagWithNothingBehindItsEqualsSignTakesNoOtherWord) {
   EXPECT_EQ(Wrong({"cups", "--shelf=", "--quick"}),
-            "kitchen cups: --shelf has no value behind its '='\n'kitchen cups --help' says more\n");
+            "kitchen cups: --shelf has no value after its '='\n'kitchen cups --help' says more\n");
 }
 
 TEST_F(ParseTest, ACommandThatReadsItsWordsGetsThemAsTheyAre) {

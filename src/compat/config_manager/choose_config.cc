@@ -14,7 +14,7 @@ constexpr std::string_view kDefaultName = "default";
 Result<std::string> Named(const std::string& name, std::string_view by,
                           const std::vector<std::string>& files) {
   if (std::ranges::count(files, name) > 0) return name;
-  return Fail(Reason::kNotFound, "{} names the configuration {}, and there is {}", by,
+  return Fail(Reason::kNotFound, "{} names the configuration {}, but there is {}", by,
               config::Quoted(name), files.empty() ? "none" : "only " + Join(files, ", "));
 }
 
@@ -32,7 +32,7 @@ Result<std::vector<Fallback>> ParseFallbacks(std::string_view text) {
     } else if (word == "empty") {
       fallbacks.push_back(Fallback::kEmpty);
     } else {
-      return Fail(Reason::kInvalid, "the fallback {} is none of named, single, empty",
+      return Fail(Reason::kInvalid, "the fallback {} is not one of named, single, empty",
                   config::Quoted(word));
     }
   }
@@ -51,8 +51,7 @@ Result<std::string> ChooseFile(const std::optional<std::string>& label, const Ch
     }
   }
   return Fail(Reason::kNotFound,
-              "the node has no label that names a configuration, and neither a default nor a "
-              "fallback does: there is {}",
+              "no label of the node, default or fallback names a configuration; there is {}",
               files.empty() ? "none" : Join(files, ", "));
 }
 

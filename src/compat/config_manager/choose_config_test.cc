@@ -19,15 +19,14 @@ std::string Chosen(const std::optional<std::string>& label, const ChoiceRules& r
 TEST(ChooseFile, TheLabelNamesTheFileWhateverElseIsSaid) {
   EXPECT_EQ(Chosen("l4", {"a100", {kNamed}}), "file l4");
   EXPECT_EQ(Chosen("h100", {"a100", {kNamed}}),
-            "the node's label names the configuration 'h100', and there is only a100, default, "
-            "l4");
+            "the node's label names the configuration 'h100', but there is only a100, default, l4");
 }
 
 TEST(ChooseFile, WithoutALabelTheDefaultCounts) {
   EXPECT_EQ(Chosen(std::nullopt, {"a100", {kNamed}}), "file a100");
   EXPECT_EQ(Chosen("", {"a100", {kNamed}}), "file a100");
   EXPECT_EQ(Chosen(std::nullopt, {"h100", {}}, {}),
-            "the default names the configuration 'h100', and there is none");
+            "the default names the configuration 'h100', but there is none");
 }
 
 TEST(ChooseFile, ThenTheFirstFallbackThatFits) {
@@ -37,10 +36,8 @@ TEST(ChooseFile, ThenTheFirstFallbackThatFits) {
 }
 
 TEST(ChooseFile, WhereNothingSaysWhichThereIsNone) {
-  EXPECT_EQ(
-      Chosen(std::nullopt, {"", {kNamed, kSingle}}, {"a100", "l4"}),
-      "the node has no label that names a configuration, and neither a default nor a fallback "
-      "does: there is a100, l4");
+  EXPECT_EQ(Chosen(std::nullopt, {"", {kNamed, kSingle}}, {"a100", "l4"}),
+            "no label of the node, default or fallback names a configuration; there is a100, l4");
 }
 
 TEST(ParseFallbacks, TakesWordsInTheirOrder) {
@@ -48,7 +45,7 @@ TEST(ParseFallbacks, TakesWordsInTheirOrder) {
   EXPECT_EQ(ParseFallbacks("empty"), std::vector{kEmpty});
   EXPECT_EQ(ParseFallbacks(""), std::vector<Fallback>{});
   EXPECT_EQ(ParseFallbacks("named,any").error(),
-            (Error{Reason::kInvalid, "the fallback 'any' is none of named, single, empty"}));
+            (Error{Reason::kInvalid, "the fallback 'any' is not one of named, single, empty"}));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class ConfigChoice {
   }
 
   void Missing() {
-    log::Warn("the API server knows no such node", {{"node", options_.node}});
+    log::Warn("the API server has no such node", {{"node", options_.node}});
     if (!options_.oneshot) return;
     exit_code_ = 1;
     loop_.Stop();
@@ -104,15 +104,15 @@ class ConfigChoice {
   bool Signal() {
     const auto pid = os::FindProcess(options_.process);
     if (!pid) {
-      log::Warn("there is no process to be told", {{"process", options_.process}});
+      log::Warn("there is no process to signal", {{"process", options_.process}});
       return false;
     }
     if (kill(*pid, options_.signal) != 0) {
-      log::Warn("the process was not told",
+      log::Warn("the process did not get the signal",
                 SystemError("cannot signal " + options_.process, errno));
       return false;
     }
-    log::Info("the process was told", {{"process", options_.process}, {"pid", *pid}});
+    log::Info("the process got the signal", {{"process", options_.process}, {"pid", *pid}});
     return true;
   }
 

@@ -30,12 +30,11 @@ std::vector<Problem> Misplaced(const nvidia::CommandLine& line) {
   std::vector<Problem> problems;
   for (const auto& [name, text] : line.further) {
     if (name == kNodeName) continue;
-    problems.push_back(
-        {.reason = Reason::kConfigUnknownKey,
-         .origin = "flag --" + name,
-         .text = text,
-         .message = "is a flag of HAMi's device plugin, and no configuration of HAMi's is given: "
-                    "that is a file with a map 'nvidia', for --config-file"});
+    problems.push_back({.reason = Reason::kConfigUnknownKey,
+                        .origin = "flag --" + name,
+                        .text = text,
+                        .message = "is a flag of HAMi's device plugin and needs HAMi's "
+                                   "configuration: give --config-file a file with a map 'nvidia'"});
   }
   return problems;
 }

@@ -93,9 +93,8 @@ TEST_F(LoadEitherTest, AFileWithAMapOfNvidiasIsHamis) {
 
 TEST_F(LoadEitherTest, AFlagOfHamisNeedsAFileOfHamis) {
   EXPECT_EQ(Text(Load("version: v1\n", {"--device-split-count=5"}).errors),
-            "flag --device-split-count: is a flag of HAMi's device plugin, and no configuration of "
-            "HAMi's is given: that is a file with a map 'nvidia', for --config-file "
-            "[config-unknown-key]\n");
+            "flag --device-split-count: is a flag of HAMi's device plugin and needs HAMi's "
+            "configuration: give --config-file a file with a map 'nvidia' [config-unknown-key]\n");
 }
 
 TEST_F(LoadEitherTest, TheNodesNameIsTakenWithAFileOfNvidiasToo) {
@@ -137,8 +136,8 @@ TEST_F(LoadEitherTest, OfABrokenFileOfNodesTheLastGoodOneStays) {
   ASSERT_FALSE(broken.warnings.empty());
   EXPECT_EQ(broken.warnings[0].Text(),
             nodes_.path() +
-                ": nodeconfig[0].libcudaloglevel takes text in quotes, not '1'; what it said "
-                "before stays [config-wrong-type]");
+                ": nodeconfig[0].libcudaloglevel takes text in quotes, not '1'; its last good "
+                "content stays [config-wrong-type]");
   EXPECT_EQ(GpuOf(broken.config).policy.replicas, 3);
   EXPECT_EQ(NvidiaOf(broken.config).vgpu.memory_scaling, 1.8);
 }

@@ -34,7 +34,7 @@ class Entries {
 
   Status Read(const json::Value& whole) {
     const json::Object* root = whole.if_object();
-    if (root == nullptr) return Fail(Reason::kConfigWrongType, "the file is no JSON object");
+    if (root == nullptr) return Fail(Reason::kConfigWrongType, "the file is not a JSON object");
     for (const auto& member : *root) {
       if (!IsSame(member.key(), "nodeconfig") || member.value().is_null()) continue;
       const json::Array* entries = member.value().if_array();
@@ -209,7 +209,7 @@ NodeConfig NodeConfigFile::Read(const std::string& node, std::vector<Problem>& w
       {.reason = config.error().reason,
        .origin = path_,
        .message = fmt::format("{}; {}", config.error().message,
-                              good_ ? "what it said before stays" : "it is left out")});
+                              good_ ? "its last good content stays" : "it is left out")});
   return good_.value_or(NodeConfig());
 }
 

@@ -86,7 +86,7 @@ TEST(HamiNodeConfig, WhatCannotBeUsedIsTold) {
             "nodeconfig[0].filterdevices.uuid takes a list of texts, not '\"GPU-1\"'");
   EXPECT_EQ(told_of(R"("filterdevices":{"index":["0"]})"),
             "nodeconfig[0].filterdevices.index takes a list of whole numbers, not '[\"0\"]'");
-  EXPECT_EQ(ToldOf("[]"), "the file is no JSON object");
+  EXPECT_EQ(ToldOf("[]"), "the file is not a JSON object");
   EXPECT_EQ(ToldOf(R"({"nodeconfig":{}})"), "nodeconfig takes a list");
   EXPECT_EQ(ToldOf(R"({"nodeconfig":[1]})"), "nodeconfig[0] takes an object, not '1'");
 }
@@ -115,9 +115,9 @@ TEST_F(NodeConfigFileTest, OneThatBreaksOrGoesLeavesWhatItSaid) {
   Write(good_);
   EXPECT_EQ(ReadNode(), "5 ");
   Write("{");
-  EXPECT_EQ(ReadNode(), "5 " + file_.path() +
-                            ": JSON, offset 1: incomplete JSON; what it said before stays "
-                            "[invalid]\n");
+  EXPECT_EQ(ReadNode(),
+            "5 " + file_.path() +
+                ": JSON, offset 1: incomplete JSON; its last good content stays [invalid]\n");
   ASSERT_TRUE(os::RemoveFile(file_.path()));
   EXPECT_TRUE(ReadNode().starts_with("5 " + file_.path() + ": ")) << ReadNode();
   Write(R"({"nodeconfig":[]})");

@@ -36,7 +36,7 @@ struct Started {
         FullSchema(),
         {.file = Document::Parse("t.yaml", yaml), .environment = environment, .line = line}, node);
     if (!has_cdi) return loaded;
-    // Also if an error keeps it undecided.
+    // The warning is removed even if an error keeps the choice open.
     std::erase_if(loaded.warnings,
                   [](const Problem& warning) { return warning.reason == Reason::kConfigOpen; });
     return PreferCdi(std::move(loaded), "containerd://2.2.0");
@@ -66,7 +66,7 @@ inline std::string Told(const Started& started) {
   return out;
 }
 
-// "VALUE  # ORIGIN" of one of our settings.
+// "VALUE  # ORIGIN" of one setting.
 inline std::string Came(const Started& started, const std::string& path) {
   const LoadResult loaded = started.Load();
   EXPECT_EQ(Text(loaded.errors), "");

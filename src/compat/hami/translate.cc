@@ -50,10 +50,10 @@ class Translation {
   void CheckModes() {
     const std::string mode = "nvidia.operatingMode";
     if (settings_.operating_mode == "mig") {
-      findings_.Report(Reason::kConfigUnsupported, mode,
-                       "is 'mig': MIG devices that are made when pods want them are not served; "
-                       "divide the GPUs beforehand and take '--mig-strategy=mixed', or "
-                       "'hami-core' for virtual GPUs");
+      findings_.Report(
+          Reason::kConfigUnsupported, mode,
+          "is 'mig', but Tessera makes no MIG devices on demand; divide the GPUs beforehand and "
+          "set '--mig-strategy=mixed', or set 'hami-core' for virtual GPUs");
     } else if (settings_.operating_mode != "hami-core") {
       findings_.Warn(Reason::kConfigUnsupported, mode,
                      fmt::format("is {}, which has no effect, as in HAMi's plugin: virtual GPUs "
@@ -62,8 +62,8 @@ class Translation {
     }
     if (plugin_.mig_strategy == "single") {
       findings_.Report(Reason::kConfigUnsupported, kMigStrategy,
-                       "is 'single', by which MIG devices would go by the name of virtual GPUs: "
-                       "take 'mixed', which names them by their profile, or 'none'");
+                       "is 'single', which would give MIG devices the name of virtual GPUs: set "
+                       "'mixed', which names them by their profile, or 'none'");
     }
   }
 

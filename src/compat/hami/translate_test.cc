@@ -93,16 +93,16 @@ TEST(HamiTranslate, MigDevicesKeepTheirPlainResources) {
 }
 
 TEST(HamiTranslate, ModesThatAreNotServedAreRefused) {
-  EXPECT_EQ(Told({.json = R"({"nodeconfig":[{"name":"worker-1","operatingmode":"mig"}]})"}),
-            "nvidia.operatingMode is 'mig': MIG devices that are made when pods want them are not "
-            "served; divide the GPUs beforehand and take '--mig-strategy=mixed', or 'hami-core' "
-            "for virtual GPUs\n");
+  EXPECT_EQ(
+      Told({.json = R"({"nodeconfig":[{"name":"worker-1","operatingmode":"mig"}]})"}),
+      "nvidia.operatingMode is 'mig', but Tessera makes no MIG devices on demand; divide the GPUs "
+      "beforehand and set '--mig-strategy=mixed', or set 'hami-core' for virtual GPUs\n");
   EXPECT_EQ(Told({.json = R"({"nodeconfig":[{"name":"worker-1","operatingmode":"mps"}]})"}),
             "warning: nvidia.operatingMode is 'mps', which has no effect, as in HAMi's plugin: "
             "virtual GPUs are made as by 'hami-core'\n");
   EXPECT_EQ(Told({.words = {"--mig-strategy=single"}}),
-            "flags.migStrategy is 'single', by which MIG devices would go by the name of virtual "
-            "GPUs: take 'mixed', which names them by their profile, or 'none'\n");
+            "flags.migStrategy is 'single', which would give MIG devices the name of virtual GPUs: "
+            "set 'mixed', which names them by their profile, or 'none'\n");
 }
 
 std::vector<Strategy> StrategiesOf(const std::string& list, bool has_cdi) {
@@ -128,10 +128,9 @@ TEST(HamiTranslate, WhereTheRuntimeHasNoCdiItIsAsWithHamisPluginUnlessCdiIsNamed
   EXPECT_TRUE(loaded.ok());
   EXPECT_EQ(loaded.undecided, std::vector<size_t>{0});
   EXPECT_TRUE(NeedsMatch(GpuOf(loaded.config).rendering));
-  EXPECT_EQ(
-      Told({.has_cdi = false}),
-      "warning: flags.plugin.deviceListStrategy has 'envvar', by which a pod that was granted "
-      "nothing can have GPUs as well: docs/explain/security.md says what closes that door\n");
+  EXPECT_EQ(Told({.has_cdi = false}),
+            "warning: flags.plugin.deviceListStrategy has 'envvar', which lets a pod without a "
+            "grant use GPUs: docs/explain/security.md says how to prevent that\n");
 }
 
 TEST(HamiTranslate, WhatNvidiasPluginIsToldHoldsAsWell) {

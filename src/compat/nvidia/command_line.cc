@@ -74,9 +74,10 @@ class Parser {
         {.reason = Reason::kConfigUnknownKey,
          .origin = "command line",
          .text = words_[i_],
-         .message = fmt::format("{} and what follows has no effect, as in NVIDIA's plugin; the "
-                                "value of a switch stands behind '=', as in --gds-enabled=false",
-                                Quoted(words_[i_]))});
+         .message =
+             fmt::format("{} and the arguments after it have no effect, as in NVIDIA's plugin; "
+                         "write a switch's value after '=', as in --gds-enabled=false",
+                         Quoted(words_[i_]))});
   }
 
   // The next word, if there is one.

@@ -82,10 +82,10 @@ TEST(NvidiaCommandLine, WhatStandsBehindAWordThatIsNoFlagHasNoEffectAndIsTold) {
   wanted.gds = true;
   EXPECT_EQ(Read(started, &errors, &warnings), wanted);
   EXPECT_EQ(errors, "");
-  EXPECT_EQ(warnings,
-            "command line: 'false' and what follows has no effect, as in NVIDIA's plugin; the "
-            "value of a switch stands behind '=', as in --gds-enabled=false "
-            "[config-unknown-key]\n");
+  EXPECT_EQ(
+      warnings,
+      "command line: 'false' and the arguments after it have no effect, as in NVIDIA's plugin; "
+      "write a switch's value after '=', as in --gds-enabled=false [config-unknown-key]\n");
 }
 
 TEST(NvidiaCommandLine, FlagsOfTesseraAreToldWhereTheyStand) {
@@ -99,7 +99,7 @@ TEST(NvidiaCommandLine, FlagsOfTesseraAreToldWhereTheyStand) {
 TEST(NvidiaCommandLine, AValueThatIsNoGoodIsTold) {
   EXPECT_EQ(Told({.words = {"--gds-enabled=maybe", "--imex-channel-ids="}}),
             "flags.gdsEnabled takes true or false, not 'maybe'\n"
-            "imex.channelIDs takes whole numbers, parted by commas, not ''\n");
+            "imex.channelIDs takes whole numbers, separated by commas, not ''\n");
 }
 
 TEST(NvidiaCommandLine, TheFileIsNamedByFlagElseByVariable) {

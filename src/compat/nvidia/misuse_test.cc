@@ -41,11 +41,11 @@ const std::vector<Misuse> kMisuses = {
      "DIRECTORY/device-plugins/kubelet.sock says where its directory is\n"},
     {"ARootThatIsNotAbsolute",
      {.words = {"--driver-root-ctr-path=./driver/"}},
-     "flags.plugin.containerDriverRoot is './driver/': '/driver/' is taken\n",
+     "flags.plugin.containerDriverRoot is './driver/': '/driver/' is used\n",
      [](Config& config) { Gpus(config).driver_root = "/driver/"; }},
     {"ARootThatGoesUp",
      {.environment = {{"NVIDIA_DEV_ROOT", "/run/nvidia/../host"}}},
-     "flags.nvidiaDevRoot is '/run/nvidia/../host': '/run/host' is taken\n",
+     "flags.nvidiaDevRoot is '/run/nvidia/../host': '/run/host' is used\n",
      [](Config& config) { Gpus(config).dev_root = "/run/host"; }},
     {"EmptyRoots",
      {.environment = {{"NVIDIA_DRIVER_ROOT", ""},
@@ -58,33 +58,32 @@ const std::vector<Misuse> kMisuses = {
      ""},
     {"ASwitchAndAWord",
      {.words = {"--pass-device-specs", "true"}},
-     "'true' and what follows has no effect, as in NVIDIA's plugin; the value of a switch stands "
-     "behind '=', as in --gds-enabled=false\n",
+     "'true' and the arguments after it have no effect, as in NVIDIA's plugin; write a switch's "
+     "value after '=', as in --gds-enabled=false\n",
      GiveNodes},
     {"AnXidThatIsNone",
      {.environment = {{"DP_DISABLE_HEALTHCHECKS", "all,x"}}},
-     "DP_DISABLE_HEALTHCHECKS has 'x', which is no XID and has no effect\n",
+     "DP_DISABLE_HEALTHCHECKS has 'x', which is not an XID and has no effect\n",
      [](Config& config) { Gpus(config).other_xids = tessera::nvidia::OtherXids::kIgnore; }},
     {"AResourceThatIsSharedTwice",
      {.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 2}, {name: "
               "nvidia.com/gpu, replicas: 4}]}}\n"},
-     "sharing.timeSlicing.resources[1].name 'nvidia.com/gpu' stands here a second time: the larger "
-     "number of replicas counts\n",
+     "sharing.timeSlicing.resources[1].name 'nvidia.com/gpu' is repeated: the larger number of "
+     "replicas counts\n",
      [](Config& config) { config.resources[0].policy = {Division::kReplicas, 4}; }},
     {"AResourceThatIsSharedTwiceAlike",
      {.yaml = "sharing: {timeSlicing: {resources: [{name: gpu, replicas: 2}, {name: gpu, replicas: "
               "2}]}}\n"},
-     "sharing.timeSlicing.resources[1].name 'nvidia.com/gpu' stands here a second time: the larger "
-     "number of replicas counts\n",
+     "sharing.timeSlicing.resources[1].name 'nvidia.com/gpu' is repeated: the larger number of "
+     "replicas counts\n",
      [](Config& config) { config.resources[0].policy = {Division::kReplicas, 2}; }},
     {"ADoubledKey",
      {.yaml = "flags: {plugin: {passDeviceSpecs: false, passDeviceSpecs: true}}\n"},
-     "key 'passDeviceSpecs' stands here a second time; the first is on line 1; the last one "
-     "counts\n",
+     "key 'passDeviceSpecs' is repeated; the first is on line 1; the last one counts\n",
      GiveNodes},
     {"TwoDocuments",
      {.yaml = "flags: {plugin: {passDeviceSpecs: true}}\n---\nflags: {plugin: {}}\n"},
-     "a second document begins here; the first is all that is read\n",
+     "a second document begins here; only the first is read\n",
      GiveNodes},
     {"ADocumentsEnd", {.yaml = "flags: {gdsEnabled: false}\n---\n"}, ""},
 };
@@ -120,14 +119,14 @@ TEST(NvidiaMisuseOfCdi, IsToldAndRuns) {
   EXPECT_EQ(usual.resources[0].rendering.strategies, std::vector{Strategy::kCdiCri});
   for (const auto& [word, warning] :
        {std::pair{"--cdi-annotation-prefix=cdi.k8s.io/of-our-own-plugin_",
-                  "flags.plugin.cdiAnnotationPrefix and 'nvidia-device-plugin_' behind it must be "
+                  "flags.plugin.cdiAnnotationPrefix and 'nvidia-device-plugin_' after it must be "
                   "the beginning of an annotation's key, domain/name with at most 32 characters "
                   "behind the slash, not 'cdi.k8s.io/of-our-own-plugin_nvidia-device-plugin_'; "
-                  "'cdi.k8s.io/' is taken\n"},
+                  "'cdi.k8s.io/' is used\n"},
         std::pair{"--nvidia-ctk-path=nvidia-ctk",
-                  "flags.plugin.nvidiaCTKPath is 'nvidia-ctk', no absolute path, and has no "
-                  "effect: the hook is looked for in its usual places\n"},
-        std::pair{"--driver-root=.", "flags.nvidiaDriverRoot is '.': '/' is taken\n"},
+                  "flags.plugin.nvidiaCTKPath is 'nvidia-ctk', which is not an absolute path and "
+                  "has no effect: the hook is looked for in its usual places\n"},
+        std::pair{"--driver-root=.", "flags.nvidiaDriverRoot is '.': '/' is used\n"},
         std::pair{"--cdi-disable-hooks=none",
                   "cdi-disable-hooks has 'none', which has no effect\n"}}) {
     const LoadResult result = Load(FullSchema(), Started{.words = {cdi, word}}.From());

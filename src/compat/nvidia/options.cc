@@ -49,7 +49,7 @@ struct Store {
     std::vector<int64_t> numbers;
     for (const std::string& item : Items(texts)) {
       const std::optional<int64_t> number = WholeNumber(item);
-      if (!number) return WrongType("whole numbers, parted by commas", item);
+      if (!number) return WrongType("whole numbers, separated by commas", item);
       numbers.push_back(*number);
     }
     settings.*member = std::move(numbers);
@@ -122,7 +122,7 @@ std::vector<Option> DriverOptions() {
        {"DEVICE_DISCOVERY_STRATEGY"},
        "flags.deviceDiscoveryStrategy",
        &Settings::discovery_strategy,
-       "how GPUs are found: auto, nvml or tegra; vfio is for labels alone"},
+       "how GPUs are found: auto, nvml or tegra; vfio is for labels only"},
   };
 }
 

@@ -167,8 +167,8 @@ TEST(NvidiaOptions, AVariableThatIsNoGoodIsNamed) {
   EXPECT_EQ(errors,
             "environment GDS_ENABLED: flags.gdsEnabled takes true or false, not 'yes' "
             "[config-wrong-type]\n"
-            "environment IMEX_CHANNEL_IDS: imex.channelIDs takes whole numbers, parted by commas, "
-            "not 'x' [config-wrong-type]\n");
+            "environment IMEX_CHANNEL_IDS: imex.channelIDs takes whole numbers, separated by "
+            "commas, not 'x' [config-wrong-type]\n");
 }
 
 }  // namespace

@@ -175,11 +175,10 @@ constexpr BadFile kBadFiles[] = {
      "unknown version 'tessera/v1': NVIDIA's format is 'v1', and this is Tessera's own, which is "
      "for 'tessera agent --config'\n"},
     {"AConfigMap", "apiVersion: v1\nkind: ConfigMap\n",
-     "the file is an object of Kubernetes, of kind 'ConfigMap', and no configuration: that stands "
-     "in "
-     "it, below 'data'; give it as a file of its own\n"},
+     "the file is a Kubernetes object of kind 'ConfigMap', not a configuration; put the text below "
+     "its 'data' into a file of its own\n"},
     {"APod", "apiVersion: v1\nkind: Pod\n",
-     "the file is an object of Kubernetes, of kind 'Pod', and no configuration\n"},
+     "the file is a Kubernetes object of kind 'Pod', not a configuration\n"},
     {"AList", "- a\n", "the file takes a map of keys, not a list\n"},
     {"ASectionThatIsText", "flags: none\n", "flags takes a map of keys, not 'none'\n"},
     {"TextThatIsAList", "flags: {migStrategy: [none]}\n",
@@ -280,10 +279,9 @@ TEST(NvidiaReader, WhatStandsTwiceIsToldAndTheLastCounts) {
   EXPECT_EQ(Read(started, &errors, &warnings), wanted);
   EXPECT_EQ(errors, "");
   EXPECT_EQ(Warned(started),
-            "key 'migStrategy' stands here a second time; the first is on line 2; the last one "
-            "counts\n"
-            "key 'flags' stands here a second time; the first is on line 1; the last one counts\n"
-            "a second document begins here; the first is all that is read\n");
+            "key 'migStrategy' is repeated; the first is on line 2; the last one counts\n"
+            "key 'flags' is repeated; the first is on line 1; the last one counts\n"
+            "a second document begins here; only the first is read\n");
 }
 
 TEST(NvidiaReader, AWholeNumberMayBeWrittenWithAFractionOfNothing) {

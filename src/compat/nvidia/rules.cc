@@ -23,7 +23,7 @@ void CheckMps(const Settings& settings, Findings& findings) {
   if (!settings.mps) return;
   if (settings.mig_strategy == "mixed") {
     findings.Report(Reason::kConfigBadValue, "sharing.mps",
-                    "cannot stand beside flags.migStrategy 'mixed': take one of them out");
+                    "cannot be combined with flags.migStrategy 'mixed': remove one of them");
   }
   if (settings.mps_root.empty()) {
     findings.Report(Reason::kConfigMissing, "sharing.mps",
@@ -73,7 +73,7 @@ void Validate(const Settings& settings, Findings& findings) {
       settings.imex_channels.empty() || settings.imex_channels == std::vector<int64_t>{0};
   if (!known && !findings.IsBad("imex.channelIDs")) {
     findings.Report(Reason::kConfigBadValue, "imex.channelIDs",
-                    "takes [] or [0]: there is no other IMEX channel that can be given out");
+                    "takes [] or [0]: no other IMEX channel can be granted");
   }
 }
 

@@ -21,11 +21,10 @@ TEST(NvidiaRules, EveryValueThatThePluginRefusesIsTold) {
       "flags.plugin.deviceListStrategy takes 'envvar', 'volume-mounts', 'cdi-annotations' or "
       "'cdi-cri', not 'envvar,cdi-cri'\n"
       "flags.plugin.deviceIDStrategy takes 'uuid' or 'index', not 'uid'\n"
-      "flags.plugin.sharedDevicesAllocationPolicy takes 'distributed' or 'packed', not "
-      "'spread'\n"
+      "flags.plugin.sharedDevicesAllocationPolicy takes 'distributed' or 'packed', not 'spread'\n"
       "flags.deviceDiscoveryStrategy takes 'auto', 'nvml', 'tegra' or 'vfio', not 'wsl'\n"
       "flags.migStrategy takes 'none', 'single' or 'mixed', not 'both'\n"
-      "imex.channelIDs takes [] or [0]: there is no other IMEX channel that can be given out\n");
+      "imex.channelIDs takes [] or [0]: no other IMEX channel can be granted\n");
 }
 
 TEST(NvidiaRules, ATruthValueIsNoStrategy) {
@@ -38,7 +37,7 @@ TEST(NvidiaRules, MpsNeedsItsRootAndNoMixedMig) {
   EXPECT_EQ(Told({.yaml = yaml}), "sharing.mps needs flags.mpsRoot, the directory of MPS\n");
   EXPECT_EQ(Told({.yaml = yaml, .environment = {{"MPS_ROOT", "/mps"}}}), "");
   EXPECT_EQ(Told({.yaml = yaml, .words = {"--mps-root=/mps", "--mig-strategy=mixed"}}),
-            "sharing.mps cannot stand beside flags.migStrategy 'mixed': take one of them out\n");
+            "sharing.mps cannot be combined with flags.migStrategy 'mixed': remove one of them\n");
 }
 
 TEST(NvidiaRules, NamesForModelsAreSwitchedOff) {

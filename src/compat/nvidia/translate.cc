@@ -86,7 +86,7 @@ class Translation {
     if (!CheckAbsolutePath(value)) return value;
     const std::string absolute = (std::filesystem::path("/") / value).lexically_normal();
     Warn(Reason::kConfigBadValue, path,
-         fmt::format("is {}: {} is taken", Quoted(value), Quoted(absolute)));
+         fmt::format("is {}: {} is used", Quoted(value), Quoted(absolute)));
     return absolute;
   }
 
@@ -198,8 +198,8 @@ class Translation {
     }
     if (Uses(resource, Strategy::kEnvvar) && !Uses(resource, Strategy::kVolumeMounts)) {
       Warn(Reason::kConfigOpen, kStrategies,
-           "has 'envvar', by which a pod that was granted nothing can have GPUs as well: "
-           "docs/explain/security.md says what closes that door");
+           "has 'envvar', which lets a pod without a grant use GPUs: docs/explain/security.md says "
+           "how to prevent that");
     }
   }
 
@@ -218,9 +218,9 @@ class Translation {
       // Runtimes look only at the prefix.
       const std::string usual = Settings().cdi_annotation_prefix;
       rendering.cdi_annotation_prefix = fmt::format("{}{}", usual, kBehind);
-      findings_.Warn(misfit->reason, prefix,
-                     fmt::format("and '{}' behind it {}; {} is taken", kBehind, misfit->message,
-                                 Quoted(usual)));
+      findings_.Warn(
+          misfit->reason, prefix,
+          fmt::format("and '{}' after it {}; {} is used", kBehind, misfit->message, Quoted(usual)));
     }
   }
 
@@ -230,8 +230,8 @@ class Translation {
     // Without the setting, the hook is looked for.
     if (findings_.IsSet(hook) && CheckAbsolutePath(settings_.cdi_hook_path)) {
       findings_.Warn(Reason::kConfigBadValue, hook,
-                     fmt::format("is {}, no absolute path, and has no effect: the hook is looked "
-                                 "for in its usual places",
+                     fmt::format("is {}, which is not an absolute path and has no effect: the hook "
+                                 "is looked for in its usual places",
                                  Quoted(settings_.cdi_hook_path)));
     } else if (findings_.IsSet(hook)) {
       kind.cdi_hook_path = settings_.cdi_hook_path;
@@ -294,7 +294,7 @@ class Translation {
 
   void TellNoXid(const char* variable, const std::string& text) {
     findings_.Warn(Reason::kConfigBadValue, variable,
-                   fmt::format("has {}, which is no XID and has no effect", Quoted(text)));
+                   fmt::format("has {}, which is not an XID and has no effect", Quoted(text)));
   }
 
   void TranslateXids(NvidiaConfig& kind) {
@@ -369,7 +369,7 @@ class Translation {
     if (settings_.mps) {
       if (settings_.time_slicing) {
         findings_.Warn(Reason::kConfigUnsupported, "sharing.timeSlicing",
-                       "has no effect beside sharing.mps, as in NVIDIA's plugin");
+                       "has no effect with sharing.mps, as in NVIDIA's plugin");
       }
       NvidiaConfig::Mps& mps = result_.config.resources[0].kind.As<NvidiaConfig>()->mps;
       mps.root = Directory("flags.mpsRoot", settings_.mps_root);
@@ -392,8 +392,7 @@ class Translation {
       const auto [known, is_new] = first.emplace(resources[i].name, i);
       if (is_new) continue;
       findings_.Warn(Reason::kConfigDuplicate, fmt::format("{}.resources[{}].name", path, i),
-                     fmt::format("{} stands here a second time: the larger number of replicas "
-                                 "counts",
+                     fmt::format("{} is repeated: the larger number of replicas counts",
                                  Quoted(resources[i].name)));
       int64_t& replicas = resources[known->second].replicas;
       replicas = std::max(replicas, resources[i].replicas);
@@ -412,9 +411,10 @@ class Translation {
       if (shared.name.empty() || shared.replicas < 2) continue;  // reported when it was read
       const bool is_mig = IsMixed() && shared.name.starts_with(kMig);
       if (shared.name != kGpu && !is_mig) {
-        findings_.Warn(Reason::kConfigUnsupported, at + ".name",
-                       fmt::format("{} is no resource of this node and has no effect; there is {}",
-                                   Quoted(shared.name), Quoted(kGpu)));
+        findings_.Warn(
+            Reason::kConfigUnsupported, at + ".name",
+            fmt::format("{} is not a resource of this node and has no effect; there is {}",
+                        Quoted(shared.name), Quoted(kGpu)));
       } else if (shared.replicas > most) {
         findings_.Report(Reason::kConfigBadValue, at + ".replicas",
                          fmt::format("is {}; at most {} are served", shared.replicas, most));

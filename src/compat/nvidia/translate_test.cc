@@ -32,8 +32,8 @@ Config Usual() {
 }
 
 const std::string kOpenDoor =
-    "flags.plugin.deviceListStrategy has 'envvar', by which a pod that was granted nothing can "
-    "have GPUs as well: docs/explain/security.md says what closes that door\n";
+    "flags.plugin.deviceListStrategy has 'envvar', which lets a pod without a grant use GPUs: "
+    "docs/explain/security.md says how to prevent that\n";
 
 LoadResult GoodLoad(const Started& started) {
   LoadResult result = Load(FullSchema(), started.From());
@@ -155,10 +155,10 @@ TEST(NvidiaTranslation, MpsRulesTimeSlicingOut) {
                         "  mps: {resources: [{name: gpu, replicas: 4}]}\n",
                 .environment = {{"MPS_ROOT", "/run/nvidia/mps"}}});
   EXPECT_EQ(result.config, SharedByMps("nvidia.com/gpu"));
-  EXPECT_NE(Messages(result.warnings)
-                .find("sharing.timeSlicing has no effect beside sharing.mps, as in NVIDIA's "
-                      "plugin\n"),
-            std::string::npos);
+  EXPECT_NE(
+      Messages(result.warnings)
+          .find("sharing.timeSlicing has no effect with sharing.mps, as in NVIDIA's plugin\n"),
+      std::string::npos);
 }
 
 TEST(NvidiaTranslation, RenamedSharesHaveTheirOwnName) {
@@ -361,10 +361,10 @@ TEST(NvidiaTranslation, TheVariablesAboutHealthChecksSayWhatXidsMean) {
             "environment DP_DISABLE_HEALTHCHECKS");
   EXPECT_EQ(Messages(result.warnings),
             kOpenDoor +
-                "DP_DISABLE_HEALTHCHECKS has '4x', which is no XID and has no effect\n"
-                "DP_ENABLE_HEALTHCHECKS has 'x', which is no XID and has no effect\n"
-                "DP_DISABLE_HEALTHCHECKS has '0', which is no XID and has no effect\n"
-                "DP_ENABLE_HEALTHCHECKS has '10000', which is no XID and has no effect\n");
+                "DP_DISABLE_HEALTHCHECKS has '4x', which is not an XID and has no effect\n"
+                "DP_ENABLE_HEALTHCHECKS has 'x', which is not an XID and has no effect\n"
+                "DP_DISABLE_HEALTHCHECKS has '0', which is not an XID and has no effect\n"
+                "DP_ENABLE_HEALTHCHECKS has '10000', which is not an XID and has no effect\n");
 }
 
 TEST(NvidiaTranslation, ThatZeroStandsForEveryXidIsToldWhereItDoes) {
@@ -390,11 +390,10 @@ TEST(NvidiaTranslation, AShareOfAnotherResourceIsWarnedAbout) {
   const LoadResult result = GoodLoad(
       {.yaml = "sharing: {timeSlicing: {resources: [{name: mig-1g.10gb, replicas: 4}]}}\n"});
   EXPECT_EQ(result.config, Usual());
-  EXPECT_EQ(
-      Messages(result.warnings),
-      kOpenDoor +
-          "sharing.timeSlicing.resources[0].name 'nvidia.com/mig-1g.10gb' is no resource of this "
-          "node and has no effect; there is 'nvidia.com/gpu'\n");
+  EXPECT_EQ(Messages(result.warnings),
+            kOpenDoor +
+                "sharing.timeSlicing.resources[0].name 'nvidia.com/mig-1g.10gb' is not a resource "
+                "of this node and has no effect; there is 'nvidia.com/gpu'\n");
 }
 
 TEST(NvidiaTranslation, SingleIsMigDevicesInThePlaceOfGpus) {

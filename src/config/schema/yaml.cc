@@ -71,7 +71,7 @@ Document Document::Parse(std::string name, std::string text) {
         {.reason = Reason::kConfigSyntax, .origin = document.name_, .message = std::move(message)});
   };
   if (text.size() > kMaxBytes) {
-    whole(fmt::format("more than {} bytes, which is the most that a file may have", kMaxBytes));
+    whole(fmt::format("more than {} bytes, the limit of a file", kMaxBytes));
     return document;
   }
   if (const size_t valid = Utf8Prefix(text); valid < text.size()) {
@@ -114,11 +114,9 @@ Result<std::string> ReadText(const std::string& path) {
 std::string ObjectTrouble(const Node& root) {
   const Node* kind = root.Find("kind");
   if (kind == nullptr || !kind->IsScalar() || root.Find("apiVersion") == nullptr) return "";
-  return fmt::format("the file is an object of Kubernetes, of kind {}, and no configuration{}",
-                     Quoted(kind->scalar),
-                     kind->scalar == "ConfigMap"
-                         ? ": that stands in it, below 'data'; give it as a file of its own"
-                         : "");
+  return fmt::format(
+      "the file is a Kubernetes object of kind {}, not a configuration{}", Quoted(kind->scalar),
+      kind->scalar == "ConfigMap" ? "; put the text below its 'data' into a file of its own" : "");
 }
 
 Document Document::Read(const std::string& path) {

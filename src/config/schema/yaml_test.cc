@@ -57,8 +57,7 @@ TEST(Document, AnAliasIsACopyOfWhatItNames) {
 TEST(Document, OfADuplicateKeyTheLastCounts) {
   const Document document = Parsed("a: 1\nb: {c: 1, c: 2}\n");
   EXPECT_EQ(Text(document.problems()),
-            "t.yaml:2:11: key 'c' stands here a second time; the first is on line 2 "
-            "[config-duplicate]\n"
+            "t.yaml:2:11: key 'c' is repeated; the first is on line 2 [config-duplicate]\n"
             "b: {c: 1, c: 2}\n"
             "          ^\n");
   EXPECT_EQ(document.root().Find("b")->Find("c")->scalar, "2");
@@ -87,14 +86,13 @@ TEST(Document, TabsAreNamedAsTheCause) {
 
 TEST(Document, TextThatBeginsWithAStarIsToldOfQuotes) {
   EXPECT_EQ(Told("a: *A100\n"),
-            "t.yaml:1:4: not valid YAML: nothing before it is named 'A100'; a text that begins "
-            "with '*' must stand in quotes [config-syntax]\n"
+            "t.yaml:1:4: not valid YAML: nothing before it is named 'A100'; put a text that begins "
+            "with '*' in quotes [config-syntax]\n"
             "a: *A100\n"
             "   ^\n");
   EXPECT_EQ(Told("a: *\n"),
             "t.yaml:1:5: not valid YAML: did not find expected alphabetic or numeric character "
-            "while scanning an alias; a text that begins with '*' must stand in quotes "
-            "[config-syntax]\n"
+            "while scanning an alias; put a text that begins with '*' in quotes [config-syntax]\n"
             "a: *\n"
             "    ^\n");
 }
@@ -120,8 +118,7 @@ TEST(Document, ControlCharactersAreRefused) {
 
 TEST(Document, ASecondDocumentIsRefused) {
   EXPECT_EQ(Told("a: 1\n---\nb: 1\n"),
-            "t.yaml:2:1: a second document begins here; the first is all that is read "
-            "[config-duplicate]\n"
+            "t.yaml:2:1: a second document begins here; only the first is read [config-duplicate]\n"
             "---\n"
             "^\n");
 }
@@ -136,13 +133,11 @@ TEST(Document, DocumentsWithNothingInThemAreNone) {
   }
   EXPECT_TRUE(Parsed("---\n---\n").root().IsNull());
   EXPECT_EQ(Told("a: 1\n---\n---\n[b\n"),
-            "t.yaml:3:1: a second document begins here; the first is all that is read "
-            "[config-duplicate]\n"
+            "t.yaml:3:1: a second document begins here; only the first is read [config-duplicate]\n"
             "---\n"
             "^\n");
   EXPECT_EQ(Told("a: 1\n---\nb\n"),
-            "t.yaml:2:1: a second document begins here; the first is all that is read "
-            "[config-duplicate]\n"
+            "t.yaml:2:1: a second document begins here; only the first is read [config-duplicate]\n"
             "---\n"
             "^\n");
 }
@@ -173,7 +168,7 @@ TEST(Document, MergedKeysStandWhereTheyAreMerged) {
 
 TEST(Document, AnAliasInsideItselfIsRefused) {
   EXPECT_EQ(Told("a: &a [*a]\n"),
-            "t.yaml:1:8: an alias stands inside what it names [config-syntax]\n"
+            "t.yaml:1:8: an alias is inside the value that it names [config-syntax]\n"
             "a: &a [*a]\n"
             "       ^\n");
 }
@@ -206,8 +201,7 @@ TEST(Document, LongTextsInAliasesCountAsWell) {
 
 TEST(Document, TooLargeATextIsRefused) {
   EXPECT_EQ(Told(std::string((1 << 20) + 1, 'x')),
-            "t.yaml: more than 1048576 bytes, which is the most that a file may have "
-            "[config-syntax]\n");
+            "t.yaml: more than 1048576 bytes, the limit of a file [config-syntax]\n");
 }
 
 TEST(Document, AZeroByteIsRefused) {

@@ -51,7 +51,7 @@ bool IsNullText(std::string_view text) {
 }
 
 // A pattern such as *A100* is an alias in YAML, which few people know.
-constexpr std::string_view kAboutStars = "; a text that begins with '*' must stand in quotes";
+constexpr std::string_view kAboutStars = "; put a text that begins with '*' in quotes";
 
 // Builds the tree from the library's events. After a fatal trouble it ignores the rest.
 class TreeBuilder {
@@ -105,7 +105,7 @@ class TreeBuilder {
     if (!open_.empty() || tree_.root.IsNull()) return false;
     ended_ = true;
     tree_.troubles.push_back({document_.line, document_.column, Reason::kConfigDuplicate, "",
-                              "a second document begins here; the first is all that is read"});
+                              "a second document begins here; only the first is read"});
     return true;
   }
 
@@ -135,7 +135,7 @@ class TreeBuilder {
       return Stop(at, fmt::format("not valid YAML: nothing before it is named {}{}", Quoted(name),
                                   kAboutStars));
     }
-    if (!found->second) return Stop(at, "an alias stands inside what it names");
+    if (!found->second) return Stop(at, "an alias is inside the value that it names");
     const Node& named = *found->second;
     if (static_cast<int>(open_.size()) + HeightOf(named) > Document::kMaxDepth) {
       return StopTooDeep(at);
@@ -229,10 +229,9 @@ class TreeBuilder {
       return;
     }
     Node::Entry& entry = frame.node.entries[first->second];
-    tree_.troubles.push_back(
-        {key.line, key.column, Reason::kConfigDuplicate, key.scalar,
-         fmt::format("key {} stands here a second time; the first is on line {}",
-                     Quoted(key.scalar), entry.key.line)});
+    tree_.troubles.push_back({key.line, key.column, Reason::kConfigDuplicate, key.scalar,
+                              fmt::format("key {} is repeated; the first is on line {}",
+                                          Quoted(key.scalar), entry.key.line)});
     entry.value = std::move(value);
   }
 

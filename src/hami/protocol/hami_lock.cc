@@ -65,8 +65,8 @@ void HamiLock::Read(const json::Value& node) {
   if (!lock && odd_ != value->second) {
     odd_ = value->second;
     log::Warn(
-        "HAMi's lock of the node stays: nobody can read whose it is, and HAMi binds no pod "
-        "to the node before somebody takes the annotation away",
+        "HAMi's lock of the node has no readable owner: HAMi binds no pod to the node until you "
+        "remove the annotation",
         lock.error());
   }
   if (!lock || !lock->owner) return ReleaseEnded({});
@@ -103,7 +103,7 @@ void HamiLock::Release(const hami::LockOwner& owner, const std::string& version)
   client_.Patch(kube::PatchType::kMerge, path_, patch.Json(), kube::NodeForm(),
                 [this, owner](const Result<json::Value>& written) {
                   if (!written) return ReleaseEnded(Fail(written.error()));
-                  log::Debug("let go of HAMi's lock of the node",
+                  log::Debug("released HAMi's lock of the node",
                              {{"pod", owner.pod_namespace + "/" + owner.pod}});
                   ReleaseEnded({});
                 });
@@ -122,7 +122,7 @@ void HamiLock::ReleaseEnded(const Status& status) {
     conflicts_ = 0;
     if (status.error().message != refusal_) {
       refusal_ = status.error().message;
-      log::Warn("cannot see to HAMi's lock of the node", status.error());
+      log::Warn("cannot check HAMi's lock of the node", status.error());
     }
     return again_.RingWithin(client_.NextPause(retries_));
   }

@@ -172,7 +172,7 @@ TEST_F(HamiLockTest, WithoutAnOwnerIsHamisAndOneThatNobodyCanReadIsToldOfOnce) {
   Look(asked_.size() + 1);
 
   EXPECT_TRUE(Locked());
-  EXPECT_TRUE(told_.Take().starts_with("WARN HAMi's lock of the node stays: nobody can read"));
+  EXPECT_TRUE(told_.Take().starts_with("WARN HAMi's lock of the node has no readable owner"));
   EXPECT_EQ(told_.text(), "");
 }
 
@@ -211,7 +211,7 @@ TEST_F(HamiLockTest, AfterAConflictItIsLookedAtAgainAtOnceButNotWithoutEnd) {
   ASSERT_TRUE(Get().has_value());
   EXPECT_EQ(asked_.size(), before + 13) << "the last is the test's own";
   EXPECT_TRUE(Locked());
-  EXPECT_TRUE(told_.Take().starts_with("WARN cannot see to HAMi's lock of the node"));
+  EXPECT_TRUE(told_.Take().starts_with("WARN cannot check HAMi's lock of the node"));
 }
 
 TEST_F(HamiLockTest, ItIsLookedAtAgainWhileTheServerCannotAnswer) {

@@ -45,6 +45,13 @@ bool IsOf(const std::map<std::string, std::string>& fitted, std::string_view all
   return allocated.empty();
 }
 
+// {"UUID":"0-75"}, as AMD's plugin writes it.
+std::string UnitsText(const std::map<std::string, UnitSet>& units) {
+  json::Object object;
+  for (const auto& [device, numbers] : units) object[device] = numbers.Text();
+  return json::Write(object);
+}
+
 }  // namespace
 
 HamiProtocol::BoundEntry HamiProtocol::BoundEntryOf(const BoundContainer& bound,
@@ -52,12 +59,17 @@ HamiProtocol::BoundEntry HamiProtocol::BoundEntryOf(const BoundContainer& bound,
   std::vector<hami::Entry> fitted;
   for (const PlacedContainer& one : bound.fitted)
     fitted.push_back(hami::EntryOf(one.parts, vendor));
+  std::map<std::string, std::string> units;
+  for (const Fraction& part : bound.parts) {
+    if (!part.units.empty()) units.emplace(part.device, part.units);
+  }
   return {.pod_uid = bound.pod_uid,
           .container = bound.container,
           .resource = bound.resource,
           .entry = hami::EntryOf(bound.parts, vendor),
           .less = bound.less,
-          .fitted = fitted.empty() ? "" : hami::EncodePodDevices(fitted)};
+          .fitted = fitted.empty() ? "" : hami::EncodePodDevices(fitted),
+          .units = std::move(units)};
 }
 
 HamiProtocol::HamiProtocol(const hami::Vendor& vendor, os::Loop& loop, kube::Client& client,
@@ -146,11 +158,10 @@ void HamiProtocol::LookForChange(PodState& state) {
   // A fitted placement is not on the pod before our patch.
   if (!state.fitted.empty() && !state.stands && IsOf(state.fitted, allocated)) return;
   if (!state.changes.insert(allocated).second) return;
-  EmitEvent(
-      state, "", kIgnored,
-      fmt::format("{} is another than when the pod got its devices: that changes nothing, its "
-                  "containers keep what they have. Make the pod anew for other devices",
-                  vendor_.pod_allocated));
+  EmitEvent(state, "", kIgnored,
+            fmt::format("{} changed after the pod got its devices: its containers keep them. "
+                        "Recreate the pod to get other devices",
+                        vendor_.pod_allocated));
 }
 
 void HamiProtocol::PodGone(const kube::Pod& pod) {
@@ -176,6 +187,9 @@ void HamiProtocol::Claimed(const std::string& pod_uid) {
 void HamiProtocol::Bound(const BoundEntry& given) {
   const PodStatePtr state = StateOf(given.pod_uid);
   state->given[given.container] = given.entry;
+  for (const auto& [device, units] : given.units) {
+    state->units[device].Add(UnitSet::Parse(units).value_or(UnitSet()));
+  }
   state->said.erase({given.container, kRefused});
   if (given.fitted.empty()) {
     RecordAllocated(*state);
@@ -274,7 +288,7 @@ kube::MetadataPatch HamiProtocol::PatchFor(const PodState& state) const {
   const std::string allocated = state.allocated.value_or("");
   const auto after = hami::ConsumeGiven(before, allocated, given);
   if (!after) {
-    log::Warn("what a pod was given is not taken from what is to be handed out", after.error(),
+    log::Warn("cannot remove a pod's devices from its list of devices to grant", after.error(),
               {{"pod", pod.FullName()}});
     return {};
   }
@@ -283,7 +297,9 @@ kube::MetadataPatch HamiProtocol::PatchFor(const PodState& state) const {
   const bool done = hami::EntriesLeft(*after).value_or(0) == 0;
   if (begun && !done) return {};
   set(vendor_.pod_to_allocate, *after);
-  if (done) set(hami::kPodBindPhase, hami::kPhaseSuccess);
+  if (!done) return patch;
+  set(hami::kPodBindPhase, hami::kPhaseSuccess);
+  if (!state.units.empty()) set(hami::kPodCuAllocated, UnitsText(state.units));
   return patch;
 }
 
@@ -300,7 +316,7 @@ void HamiProtocol::PatchEnded(const PodStatePtr& state, const Result<json::Value
   if (reason == Reason::kApiConflict) return ReadAnew(state);
   if (reason == Reason::kNotFound) return;  // it is gone; PodGone follows
   if (state->retries.pause() == Duration(0) || reason == Reason::kApiRejected) {
-    log::Warn("cannot write what became of a pod", written.error(),
+    log::Warn("cannot write a pod's allocation state", written.error(),
               {{"pod", state->pod().FullName()}, {"uid", state->pod().KubeletUid()}});
   }
   if (reason != Reason::kApiRejected) WriteIn(state, client_.NextPause(state->retries));

@@ -35,6 +35,7 @@
 #include "kube/metadata_patch.h"
 #include "kube/objects/pod.h"
 #include "os/loop.h"
+#include "placement/units.h"
 
 namespace tessera {
 
@@ -50,6 +51,7 @@ class HamiProtocol {
     std::string less{};  // ShortfallOf
     // The pod's placement for the resource if no scheduler made one, for Vendor::pod_allocated.
     std::string fitted{};
+    std::map<std::string, std::string> units{};  // of compute time, by device (grant/fraction.h)
   };
   // Converts a bound container to HAMi's format.
   static BoundEntry BoundEntryOf(const BoundContainer& bound, const hami::Vendor& vendor);
@@ -97,6 +99,7 @@ class HamiProtocol {
     // Vendor::pod_allocated when the first container got its devices.
     std::optional<std::string> allocated{};
     std::map<std::string, hami::Entry> given{};  // by container
+    std::map<std::string, UnitSet> units{};      // of all its containers, by device
     // By resource: the parts of Vendor::pod_allocated that this agent writes.
     std::map<std::string, std::string> fitted{};
     bool stands = false;  // `allocated` was seen on the pod

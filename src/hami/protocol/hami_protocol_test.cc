@@ -38,8 +38,10 @@ class HamiProtocolTest : public HamiClusterTest {
   void See(const std::string& name) {
     protocol().PodChanged(std::make_shared<const kube::Pod>(Seen(name)));
   }
-  void Give(const std::string& pod, const std::string& container, const hami::Entry& entry) {
-    protocol().Bound({.pod_uid = "uid-" + pod, .container = container, .entry = entry});
+  void Give(const std::string& pod, const std::string& container, const hami::Entry& entry,
+            const std::map<std::string, std::string>& units = {}) {
+    protocol().Bound(
+        {.pod_uid = "uid-" + pod, .container = container, .entry = entry, .units = units});
   }
   void Refuse(const std::string& pod, const std::string& message, bool for_good = false) {
     protocol().Refused({.pod_uid = "uid-" + pod,
@@ -97,13 +99,14 @@ TEST_F(HamiProtocolTest, AContainerThatHasItsDevicesIsOnePatchOfThePod) {
 TEST_F(HamiProtocolTest, ContainersThatHaveThemShortlyAfterOneAnotherAreOnePatch) {
   Placed("p", kTwo);
   See("p");
-  Give("p", "a", kA);
-  Give("p", "b", kB);
+  Give("p", "a", kA, {{"GPU-a", "0-75"}, {"GPU-b", "8"}});
+  Give("p", "b", kB, {{"GPU-a", "76-99"}});
 
   ASSERT_TRUE(RunUntilPhase("p", "success"));
   Rest();
   EXPECT_EQ(PatchesOf("p").size(), 1U);
   EXPECT_EQ(Left("p"), ";;;");
+  EXPECT_EQ(Pod("p").annotations["hami.io/amd-cu-allocated"], R"({"GPU-a":"0-99","GPU-b":"8"})");
 }
 
 TEST_F(HamiProtocolTest, AtMostTwoPatchesAPodTheFirstAndTheLast) {
@@ -288,10 +291,10 @@ TEST_F(HamiProtocolTest, AChangeOfWhatABoundPodWasAllocatedIsToldAndNothingElse)
   See("p");
   Rest();
 
-  EXPECT_EQ(Events(),
-            Words{"VirtualGpuChangeIgnored hami.io/vgpu-devices-allocated is another than when the "
-                  "pod got its devices: that changes nothing, its containers keep what they have. "
-                  "Make the pod anew for other devices"});
+  EXPECT_EQ(
+      Events(),
+      Words{"VirtualGpuChangeIgnored hami.io/vgpu-devices-allocated changed after the pod got its "
+            "devices: its containers keep them. Recreate the pod to get other devices"});
   EXPECT_EQ(PatchesOf("p").size(), 1U);
 }
 

@@ -15,7 +15,7 @@ Status CheckAnnotations(const Texts& annotations) {
                 value.size(), kLongestAnnotation);
   }
   if (all <= Binding::kMostOfAnnotations) return {};
-  return Fail(Reason::kInvalid, "its annotations have {} bytes, at most {} may be", all,
+  return Fail(Reason::kInvalid, "its annotations have {} bytes; at most {} are allowed", all,
               Binding::kMostOfAnnotations);
 }
 
@@ -32,7 +32,7 @@ Result<json::Value> BindingJson(const Binding& binding) {
       fmt::format("the binding of pod {}/{}", Brief(binding.pod_namespace), Brief(binding.pod));
   for (const std::string* part :
        {&binding.pod_namespace, &binding.pod, &binding.uid, &binding.node}) {
-    if (part->empty()) return Fail(Reason::kInvalid, "{}: a part of it is missing", what);
+    if (part->empty()) return Fail(Reason::kInvalid, "{}: a field is missing", what);
   }
   TRY_IN(CheckAnnotations(binding.annotations), what);
   json::Object metadata{

@@ -34,7 +34,7 @@ TEST(BindingTest, IsOfOnePodAndNoLaterOneOfItsName) {
   Binding binding = AnyBinding();
   binding.uid.clear();
   EXPECT_EQ(BindingJson(binding).error(),
-            (Error{Reason::kInvalid, "the binding of pod team/trainer: a part of it is missing"}));
+            (Error{Reason::kInvalid, "the binding of pod team/trainer: a field is missing"}));
 }
 
 TEST(BindingTest, HasNoAnnotationsThatWouldNotBeReadBack) {
@@ -52,8 +52,8 @@ TEST(BindingTest, HasNoAnnotationsThatWouldNotBeReadBack) {
   binding.annotations = {{"a", half}, {"b", half}};
   EXPECT_EQ(BindingJson(binding).error(),
             (Error{Reason::kInvalid,
-                   "the binding of pod team/trainer: its annotations have 65538 bytes, at most "
-                   "65536 may be"}));
+                   "the binding of pod team/trainer: its annotations have 65538 bytes; at most "
+                   "65536 are allowed"}));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Which AsIs(const Which& which) {
 Result<ClusterNode> ReadNodeParts(const json::Object& object, const ClusterNodeFields& wanted) {
   ClusterNode node;
   if (object.contains(json::kCut)) {
-    node.excess = fmt::format("it has more than {} bytes of what is read", kMostOfNode);
+    node.excess = fmt::format("its fields that are read have more than {} bytes", kMostOfNode);
   }
   const json::Object& metadata = *TRY(ObjectIn(object, "metadata"));
   node.name = TRY_IN(NeededTextIn(metadata, "name"), "metadata");
@@ -53,7 +53,7 @@ Form ClusterNodeForm(const ClusterNodeFields& wanted) {
 }
 
 Result<ClusterNode> ReadClusterNode(const json::Value& object, const ClusterNodeFields& wanted) {
-  if (!object.is_object()) return Fail(Reason::kInvalid, "a node is no object");
+  if (!object.is_object()) return Fail(Reason::kInvalid, "a node is not an object");
   const std::string name = ObjectKeyIn(object);
   return TRY_IN(ReadNodeParts(object.get_object(), wanted),
                 name.empty() ? "a node without a name" : "node " + Brief(name));

@@ -60,13 +60,13 @@ TEST(ClusterNodeTest, AHeartbeatChangesNothing) {
 TEST(ClusterNodeTest, ABrokenOneIsSaidByItsNameAndField) {
   const auto error = [](const std::string& text) { return ReadNodeText(text).error().message; };
 
-  EXPECT_EQ(error("[]"), "a node is no object");
+  EXPECT_EQ(error("[]"), "a node is not an object");
   EXPECT_EQ(error("{}"), "a node without a name: metadata: name is missing");
   EXPECT_EQ(error(R"({"metadata":{"name":"n1"}})"), "node n1: metadata: uid is missing");
   EXPECT_EQ(error(R"({"metadata":{"name":"n1","uid":"u"},"spec":{"unschedulable":"no"}})"),
-            "node n1: spec: unschedulable is no truth value");
+            "node n1: spec: unschedulable is not true or false");
   EXPECT_EQ(error(R"({"metadata":{"name":"n1","uid":"u"},"status":{"allocatable":[]}})"),
-            "node n1: status: allocatable is no object");
+            "node n1: status: allocatable is not an object");
 }
 
 TEST(ClusterNodeTest, WhatIsOverItsBoundIsSaid) {
@@ -84,7 +84,7 @@ TEST(ClusterNodeTest, WhatIsOverItsBoundIsSaid) {
                                     R"("hami.io/d":"{0}")",
                                     large_text)))
           .value();
-  EXPECT_EQ(cut.excess, "it has more than 98304 bytes of what is read");
+  EXPECT_EQ(cut.excess, "its fields that are read have more than 98304 bytes");
   EXPECT_LT(CostOf(cut), size_t{100'000});
 }
 

@@ -27,7 +27,7 @@ Form LeaseForm() {
 
 Result<Lease> ReadLease(const json::Value& object) {
   const json::Object* lease = object.if_object();
-  if (lease == nullptr) return Fail(Reason::kInvalid, "a Lease is no object");
+  if (lease == nullptr) return Fail(Reason::kInvalid, "a Lease is not an object");
   const json::Object* spec = TRY(ObjectIn(*lease, "spec"));
   const int64_t seconds = json::GetInt(*spec, "leaseDurationSeconds").value_or(0);
   return Lease{.holder = TRY_IN(TextIn(*spec, "holderIdentity"), "spec"),

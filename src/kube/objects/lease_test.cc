@@ -33,8 +33,8 @@ TEST(LeaseTest, ThatIsLetGoOfIsNobodys) {
 }
 
 TEST(LeaseTest, WhatIsNoneIsRefused) {
-  EXPECT_EQ(HolderIn("[]"), "a Lease is no object");
-  EXPECT_EQ(HolderIn(R"({"spec":{"holderIdentity":7}})"), "spec: holderIdentity is no text");
+  EXPECT_EQ(HolderIn("[]"), "a Lease is not an object");
+  EXPECT_EQ(HolderIn(R"({"spec":{"holderIdentity":7}})"), "spec: holderIdentity is not a string");
 }
 
 TEST(LeaseTest, AHostIsNotOneWhoseNameItBegins) {

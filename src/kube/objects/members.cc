@@ -19,7 +19,7 @@ const json::Value* Member(const json::Object& object, std::string_view key) {
 Result<std::string> TextIn(const json::Object& object, std::string_view key) {
   const json::Value* value = Member(object, key);
   if (value == nullptr) return "";
-  if (!value->is_string()) return Fail(Reason::kInvalid, "{} is no text", Brief(key));
+  if (!value->is_string()) return Fail(Reason::kInvalid, "{} is not a string", Brief(key));
   return std::string(value->get_string());
 }
 
@@ -32,7 +32,7 @@ Result<std::string> NeededTextIn(const json::Object& object, std::string_view ke
 Result<bool> FlagIn(const json::Object& object, std::string_view key) {
   const json::Value* value = Member(object, key);
   if (value == nullptr) return false;
-  if (!value->is_bool()) return Fail(Reason::kInvalid, "{} is no truth value", key);
+  if (!value->is_bool()) return Fail(Reason::kInvalid, "{} is not true or false", key);
   return value->get_bool();
 }
 
@@ -40,7 +40,7 @@ Result<const json::Object*> ObjectIn(const json::Object& object, std::string_vie
   static const json::Object none;
   const json::Value* value = Member(object, key);
   if (value == nullptr) return &none;
-  if (!value->is_object()) return Fail(Reason::kInvalid, "{} is no object", key);
+  if (!value->is_object()) return Fail(Reason::kInvalid, "{} is not an object", key);
   return &value->get_object();
 }
 
@@ -49,10 +49,10 @@ Result<std::vector<const json::Object*>> ObjectsIn(const json::Object& object,
   std::vector<const json::Object*> found;
   const json::Value* value = Member(object, key);
   if (value == nullptr) return found;
-  if (!value->is_array()) return Fail(Reason::kInvalid, "{} is no list", key);
+  if (!value->is_array()) return Fail(Reason::kInvalid, "{} is not a list", key);
   for (const json::Value& item : value->get_array()) {
     if (!item.is_object()) {
-      return Fail(Reason::kInvalid, "{}[{}] is no object", key, found.size());
+      return Fail(Reason::kInvalid, "{}[{}] is not an object", key, found.size());
     }
     found.push_back(&item.get_object());
   }
@@ -71,7 +71,7 @@ Result<Texts> TextsIn(const json::Object& object, std::string_view key, const Wh
       continue;
     }
     if (!item.value().is_string()) {
-      return Fail(Reason::kInvalid, "{}: {} is no text", key, Brief(item.key()));
+      return Fail(Reason::kInvalid, "{}: {} is not a string", key, Brief(item.key()));
     }
     texts.emplace(item.key(), item.value().get_string());
   }

@@ -33,13 +33,13 @@ TEST(MembersTest, WhatIsOfAnotherTypeIsSaid) {
   const json::Object object = Parsed(R"({"a":7,"l":[{},7],"t":{"x":7}})");
   std::string excess;
 
-  EXPECT_EQ(TextIn(object, "a").error().message, "a is no text");
-  EXPECT_EQ(FlagIn(object, "a").error().message, "a is no truth value");
-  EXPECT_EQ(ObjectIn(object, "a").error().message, "a is no object");
-  EXPECT_EQ(ObjectsIn(object, "a").error().message, "a is no list");
-  EXPECT_EQ(ObjectsIn(object, "l").error().message, "l[1] is no object");
+  EXPECT_EQ(TextIn(object, "a").error().message, "a is not a string");
+  EXPECT_EQ(FlagIn(object, "a").error().message, "a is not true or false");
+  EXPECT_EQ(ObjectIn(object, "a").error().message, "a is not an object");
+  EXPECT_EQ(ObjectsIn(object, "a").error().message, "a is not a list");
+  EXPECT_EQ(ObjectsIn(object, "l").error().message, "l[1] is not an object");
   const auto all = [](std::string_view) { return true; };
-  EXPECT_EQ(TextsIn(object, "t", all, excess).error().message, "t: x is no text");
+  EXPECT_EQ(TextsIn(object, "t", all, excess).error().message, "t: x is not a string");
 }
 
 TEST(MembersTest, OfTextsThoseThatAreWantedAreRead) {

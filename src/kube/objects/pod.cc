@@ -146,7 +146,7 @@ Status ReadMetadata(const json::Object& metadata, const PodFields& wanted, Pod& 
 Result<Pod> ReadPodParts(const json::Object& object, const PodFields& wanted) {
   Pod pod;
   const bool cut = object.contains(json::kCut);
-  if (cut) pod.excess = fmt::format("it has more than {} bytes of what is read", kMostOfPod);
+  if (cut) pod.excess = fmt::format("its fields that are read have more than {} bytes", kMostOfPod);
   const json::Object& metadata = *TRY(ObjectIn(object, "metadata"));
   TRY_IN(ReadMetadata(metadata, wanted, pod), "metadata");
   const json::Object& spec = *TRY(ObjectIn(object, "spec"));
@@ -241,7 +241,7 @@ Form PodForm(const PodFields& wanted) {
 }
 
 Result<Pod> ReadPod(const json::Value& object, const PodFields& wanted) {
-  if (!object.is_object()) return Fail(Reason::kInvalid, "a pod is no object");
+  if (!object.is_object()) return Fail(Reason::kInvalid, "a pod is not an object");
   const std::string name = ObjectKeyIn(object);
   return TRY_IN(ReadPodParts(object.get_object(), wanted),
                 name.empty() ? "a pod without a name" : "pod " + Brief(name));

@@ -153,7 +153,7 @@ TEST(Pod, OfOneThatIsTooLargeThereIsWhatItIs) {
 
   EXPECT_EQ(pod.FullName(), "team-a/trainer");
   EXPECT_EQ(pod.uid, "0b7d5a44");
-  EXPECT_EQ(pod.excess, "it has more than 98304 bytes of what is read");
+  EXPECT_EQ(pod.excess, "its fields that are read have more than 98304 bytes");
   EXPECT_LT(pod.containers.size(), 600U);
 }
 
@@ -266,26 +266,26 @@ TEST(Pod, WhatIsBrokenIsNamed) {
   };
   for (const Case& c : {
            Case{R"("uid":"u",)", "", "pod d/p: metadata: uid is missing"},
-           Case{R"("uid":"u")", R"("uid":7)", "pod d/p: metadata: uid is no text"},
+           Case{R"("uid":"u")", R"("uid":7)", "pod d/p: metadata: uid is not a string"},
            Case{R"("namespace":"d",)", "", "pod p: metadata: namespace is missing"},
            Case{R"("name":"p",)", "", "a pod without a name: metadata: name is missing"},
            Case{R"(,"resourceVersion":"1")", "", "pod d/p: metadata: resourceVersion is missing"},
            Case{R"("uid":"u")", R"("uid":"u","annotations":[])",
-                "pod d/p: metadata: annotations is no object"},
+                "pod d/p: metadata: annotations is not an object"},
            Case{R"("uid":"u")", R"("uid":"u","labels":{"hami.io/a b":1})",
-                "pod d/p: metadata: labels: \"hami.io/a b\" is no text"},
+                "pod d/p: metadata: labels: \"hami.io/a b\" is not a string"},
            Case{R"("containers":[{"name":"c"}])", "", "pod d/p: spec: it has no containers"},
-           Case{R"([{"name":"c"}])", R"({"name":"c"})", "pod d/p: spec: containers is no list"},
+           Case{R"([{"name":"c"}])", R"({"name":"c"})", "pod d/p: spec: containers is not a list"},
            Case{R"([{"name":"c"}])", R"([{"name":"c"},1])",
-                "pod d/p: spec: containers[1] is no object"},
+                "pod d/p: spec: containers[1] is not an object"},
            Case{R"({"name":"c"})", "{}", "pod d/p: spec: containers[0]: name is missing"},
            Case{R"("name":"c")", R"("name":"c","resources":{"limits":{"nvidia.com/gpu":{}}})",
-                "pod d/p: spec: containers[0]: resources: limits: nvidia.com/gpu is no text"},
+                "pod d/p: spec: containers[0]: resources: limits: nvidia.com/gpu is not a string"},
            Case{R"("name":"c")", R"("name":"c","env":[{"value":"1"}])",
                 "pod d/p: spec: containers[0]: env: name is missing"},
            Case{R"("name":"c")", R"("name":"c","env":[{"name":"CUDA_A","value":1}])",
-                "pod d/p: spec: containers[0]: env: CUDA_A: value is no text"},
-           Case{R"("spec")", R"("status":7,"spec")", "pod d/p: status is no object"},
+                "pod d/p: spec: containers[0]: env: CUDA_A: value is not a string"},
+           Case{R"("spec")", R"("status":7,"spec")", "pod d/p: status is not an object"},
        }) {
     const std::string broken = WithInstead(kSmall, c.from, c.to);
     const auto pod = ReadPodText(broken);
@@ -293,7 +293,7 @@ TEST(Pod, WhatIsBrokenIsNamed) {
     ASSERT_FALSE(pod.has_value()) << broken;
     EXPECT_EQ(pod.error(), (Error{Reason::kInvalid, std::string(c.message)}));
   }
-  EXPECT_EQ(ReadPodText("[]").error(), (Error{Reason::kInvalid, "a pod is no object"}));
+  EXPECT_EQ(ReadPodText("[]").error(), (Error{Reason::kInvalid, "a pod is not an object"}));
 }
 
 TEST(Pod, OfABrokenOneItIsSaidWhichItIsWhereThatCanBeTold) {

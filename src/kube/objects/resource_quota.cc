@@ -34,9 +34,10 @@ Result<std::vector<std::string>> ListIn(const json::Object& object, std::string_
   std::vector<std::string> texts;
   const json::Value* list = Member(object, key);
   if (list == nullptr) return texts;
-  if (!list->is_array()) return Fail(Reason::kInvalid, "{} is no list", key);
+  if (!list->is_array()) return Fail(Reason::kInvalid, "{} is not a list", key);
   for (const json::Value& text : list->get_array()) {
-    if (!text.is_string()) return Fail(Reason::kInvalid, "{} has what is no text", key);
+    if (!text.is_string())
+      return Fail(Reason::kInvalid, "{} has an element that is not a string", key);
     texts.emplace_back(text.get_string());
   }
   return texts;
@@ -89,7 +90,7 @@ Form ResourceQuotaForm(const Which& resource) {
 }
 
 Result<ResourceQuota> ReadResourceQuota(const json::Value& object, const Which& resource) {
-  if (!object.is_object()) return Fail(Reason::kInvalid, "a ResourceQuota is no object");
+  if (!object.is_object()) return Fail(Reason::kInvalid, "a ResourceQuota is not an object");
   const std::string name = ObjectKeyIn(object);
   return TRY_IN(ReadQuotaParts(object.get_object(), resource),
                 name.empty() ? "a ResourceQuota without a name" : "ResourceQuota " + Brief(name));

@@ -35,7 +35,7 @@ TEST(ResourceQuota, HasTheLimitsThatAreAskedForAndItsScopes) {
 TEST(ResourceQuota, OfAnotherFormIsRefusedByName) {
   const auto quota = ReadQuota(R"({"scopes":"Terminating"})");
   ASSERT_FALSE(quota);
-  EXPECT_EQ(quota.error().message, "ResourceQuota team/gpus: spec: scopes is no list");
+  EXPECT_EQ(quota.error().message, "ResourceQuota team/gpus: spec: scopes is not a list");
 }
 
 TEST(ResourceQuota, CountsThePodsThatAllOfItsScopesAreOf) {

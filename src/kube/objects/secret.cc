@@ -18,7 +18,7 @@ constexpr size_t kLongestOfSecret = size_t{256} << 10;
 Status CheckTexts(const json::Object& object, std::string_view key) {
   for (const auto& item : *TRY(ObjectIn(object, key))) {
     if (item.value().is_string()) continue;
-    return Fail(Reason::kInvalid, "{}: {} is no text, or too long", key, Brief(item.key()));
+    return Fail(Reason::kInvalid, "{}: {} is not a string, or too long", key, Brief(item.key()));
   }
   return {};
 }
@@ -28,7 +28,7 @@ Result<Texts> DataIn(const json::Object& object) {
   Texts data;
   for (const auto& item : *TRY(ObjectIn(object, "data"))) {
     auto bytes = DecodeBase64(item.value().get_string());
-    if (!bytes) return Fail(Reason::kInvalid, "data: {} is no base64", Brief(item.key()));
+    if (!bytes) return Fail(Reason::kInvalid, "data: {} is not base64", Brief(item.key()));
     data.emplace(item.key(), *std::move(bytes));
   }
   return data;
@@ -36,7 +36,8 @@ Result<Texts> DataIn(const json::Object& object) {
 
 Result<Secret> ReadSecretParts(const json::Object& object) {
   if (object.contains(json::kCut)) {
-    return Fail(Reason::kInvalid, "it has more than {} MiB of what is read", kMostOfSecret >> 20);
+    return Fail(Reason::kInvalid, "its fields that are read have more than {} MiB",
+                kMostOfSecret >> 20);
   }
   Secret secret;
   secret.metadata = *TRY(ObjectIn(object, "metadata"));
@@ -75,7 +76,7 @@ Form SecretForm() {
 }
 
 Result<Secret> ReadSecret(const json::Value& object) {
-  if (!object.is_object()) return Fail(Reason::kInvalid, "a Secret is no object");
+  if (!object.is_object()) return Fail(Reason::kInvalid, "a Secret is not an object");
   return TRY_IN(ReadSecretParts(object.get_object()), "Secret " + Brief(ObjectKeyIn(object)));
 }
 

@@ -60,23 +60,23 @@ TEST(SecretTest, AnUpdateGivesBackWhatOthersHavePutThere) {
 TEST(SecretTest, OneThatIsNotWholeIsNotRead) {
   const auto error = [](const std::string& text) { return ReadSecretText(text).error().message; };
 
-  EXPECT_EQ(error("7"), "a Secret is no object");
+  EXPECT_EQ(error("7"), "a Secret is not an object");
   EXPECT_EQ(error(R"({"metadata":{"namespace":"team","name":"tls"}})"),
             "Secret team/tls: metadata: resourceVersion is missing");
   EXPECT_EQ(
       error(
           R"({"metadata":{"namespace":"team","name":"tls","resourceVersion":"7"},"immutable":true})"),
       "Secret team/tls: it is immutable");
-  EXPECT_EQ(error(WithData("7")), "Secret team/tls: data is no object");
-  EXPECT_EQ(error(WithData(R"({"a":"secret"})")), "Secret team/tls: data: a is no base64");
+  EXPECT_EQ(error(WithData("7")), "Secret team/tls: data is not an object");
+  EXPECT_EQ(error(WithData(R"({"a":"secret"})")), "Secret team/tls: data: a is not base64");
   EXPECT_EQ(error(WithData(fmt::format(R"({{"a":"{}"}})", std::string(300'000, 'A')))),
-            "Secret team/tls: data: a is no text, or too long");
+            "Secret team/tls: data: a is not a string, or too long");
   std::string many;
   for (int i = 0; i < 13; ++i) {
     many += fmt::format(R"({}"{}":"{}")", i == 0 ? "" : ",", i, std::string(256'000, 'A'));
   }
   EXPECT_EQ(error(WithData("{" + many + "}")),
-            "Secret team/tls: it has more than 3 MiB of what is read");
+            "Secret team/tls: its fields that are read have more than 3 MiB");
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Result<int> NumberIn(const json::Object& object, std::string_view key) {
   int number = -1;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   if (read.ec != std::errc() || number < 0) {
-    return Fail(Reason::kInvalid, "{} is {}, which is no number", key, Brief(text));
+    return Fail(Reason::kInvalid, "{} is {}, which is not a number", key, Brief(text));
   }
   return number;
 }
@@ -33,7 +33,7 @@ Form VersionForm() {
 
 Result<Version> ReadVersion(const json::Value& object) {
   const json::Object* version = object.if_object();
-  if (version == nullptr) return Fail(Reason::kInvalid, "a version is no object");
+  if (version == nullptr) return Fail(Reason::kInvalid, "a version is not an object");
   return Version{.major = TRY(NumberIn(*version, "major")),
                  .minor = TRY(NumberIn(*version, "minor"))};
 }

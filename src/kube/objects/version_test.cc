@@ -24,12 +24,12 @@ TEST(VersionTest, AreInOrder) {
 }
 
 TEST(VersionTest, WhatIsNoneIsRefused) {
-  EXPECT_EQ(VersionIn("[]"), "a version is no object");
+  EXPECT_EQ(VersionIn("[]"), "a version is not an object");
   EXPECT_EQ(VersionIn(R"({"major":"1"})"), "minor is missing");
-  EXPECT_EQ(VersionIn(R"({"major":"1","minor":"-3"})"), "minor is -3, which is no number");
+  EXPECT_EQ(VersionIn(R"({"major":"1","minor":"-3"})"), "minor is -3, which is not a number");
   EXPECT_EQ(VersionIn(R"({"major":"1","minor":"99999999999"})"),
-            "minor is 99999999999, which is no number");
-  EXPECT_EQ(VersionIn(R"({"major":1,"minor":"30"})"), "major is no text");
+            "minor is 99999999999, which is not a number");
+  EXPECT_EQ(VersionIn(R"({"major":1,"minor":"30"})"), "major is not a string");
 }
 
 }  // namespace

@@ -31,9 +31,10 @@ Form WebhookForm() {
 Result<std::optional<json::Value>> CaBundlePatch(const json::Value& configuration,
                                                  std::string_view ca) {
   const json::Object* object = configuration.if_object();
-  if (object == nullptr) return Fail(Reason::kInvalid, "a webhook configuration is no object");
+  if (object == nullptr) return Fail(Reason::kInvalid, "a webhook configuration is not an object");
   if (object->contains(json::kCut)) {
-    return Fail(Reason::kInvalid, "a webhook configuration has more than {} MiB of what is read",
+    return Fail(Reason::kInvalid,
+                "a webhook configuration's fields that are read have more than {} MiB",
                 kMostOfWebhooks >> 20);
   }
   const json::Object& metadata = *TRY(ObjectIn(*object, "metadata"));

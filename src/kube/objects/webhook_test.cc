@@ -56,7 +56,7 @@ TEST(WebhookTest, ABundleThatIsTooLongIsNoneOfOurs) {
 TEST(WebhookTest, AConfigurationThatCannotBeReadGetsNoPatch) {
   const auto error = [](const std::string& text) { return PatchFor(text, "new").error().message; };
 
-  EXPECT_EQ(error("7"), "a webhook configuration is no object");
+  EXPECT_EQ(error("7"), "a webhook configuration is not an object");
   EXPECT_EQ(error("{}"), "metadata: resourceVersion is missing");
   EXPECT_EQ(error(R"({"metadata":{"resourceVersion":"7"},"webhooks":[{}]})"),
             "webhooks: name is missing");
@@ -66,7 +66,7 @@ TEST(WebhookTest, AConfigurationThatCannotBeReadGetsNoPatch) {
                         i == 0 ? "" : ",", i, std::string(60'000, 'A'));
   }
   EXPECT_EQ(error(fmt::format(R"({{"metadata":{{"resourceVersion":"7"}},"webhooks":[{}]}})", many)),
-            "a webhook configuration has more than 1 MiB of what is read");
+            "a webhook configuration's fields that are read have more than 1 MiB");
 }
 
 }  // namespace

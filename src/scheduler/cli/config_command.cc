@@ -62,7 +62,7 @@ int SettingsCheck(const std::string& file, FILE* out, FILE* err) {
   scheduler::Sources sources;
   const bool is_hamis = scheduler::IsDeviceConfig(document);
   (is_hamis ? sources.hami : sources.own) = std::move(document);
-  if (is_hamis) fmt::print(out, "{}: taken for HAMi's device-config.yaml\n", file);
+  if (is_hamis) fmt::print(out, "{}: read as HAMi's device-config.yaml\n", file);
   const scheduler::Loaded loaded = scheduler::Load(std::move(sources));
   if (!Tell(loaded, err)) {
     fmt::print(err, "{}: {}\n", file, Count(loaded.errors.size(), "error"));

@@ -13,7 +13,7 @@
 namespace tessera::cli {
 namespace {
 
-// What `act` writes to the first of its two files, and to the second behind "--".
+// The output of `act` in its first file, then behind "--" in its second, then its exit code.
 template <class F>
 std::string Written(F act) {
   char* texts[2] = {};

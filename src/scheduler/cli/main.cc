@@ -33,7 +33,7 @@ Result<kube::Access> AccessBy(const std::string& kubeconfig) {
   auto access = TRY(kube::InCluster(os::Root(), os::Variable));
   if (access) return *std::move(access);
   return Fail(Reason::kInvalid,
-              "this is no pod with a service account: name a kubeconfig by --kubeconfig");
+              "no pod's service account was found: name a kubeconfig by --kubeconfig");
 }
 
 log::Level LevelOf(const std::string& name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What deploy/scheduler ships, by the programs that read it.
+// The files of deploy/scheduler, checked by the programs that read them.
 #include "base/text.h"
 #include "hami/vendor_table.h"
 #include "os/files.h"

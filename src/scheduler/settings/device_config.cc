@@ -85,10 +85,9 @@ class DeviceConfigReader {
     findings_.AddWarning(
         {.reason = Reason::kConfigUnsupported,
          .origin = document_.name(),
-         .message = fmt::format(
-             "{}: their devices are not placed here; a pod that asks for them needs HAMi's "
-             "scheduler beside this one, under another name, and that name as its schedulerName",
-             Join(left_, ", "))});
+         .message = fmt::format("{}: these devices are not placed here; run HAMi's scheduler under "
+                                "another name and set it as these pods' schedulerName",
+                                Join(left_, ", "))});
   }
 
   void TakeVendors() {

@@ -103,7 +103,7 @@ class Parser {
         {.reason = Reason::kConfigUnknownKey,
          .origin = "command line",
          .text = word,
-         .message = fmt::format("{} is no flag; the value of a switch stands behind '=', as in "
+         .message = fmt::format("{} is not a flag; give the value of a switch after '=', as in "
                                 "--leader-elect=false",
                                 config::Quoted(word))});
   }

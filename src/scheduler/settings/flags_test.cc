@@ -21,7 +21,7 @@ TEST(SchedulerFlags, ASwitchTakesItsValueBehindEqualsAlone) {
   EXPECT_TRUE(Good({.words = {"--leader-elect"}}).uses_lease);
   EXPECT_FALSE(Good({.words = {"--leader-elect=0"}}).uses_lease);
   EXPECT_EQ(ToldOf({.words = {"--leader-elect", "false"}}),
-            "command line: 'false' is no flag; the value of a switch stands behind '=', as in "
+            "command line: 'false' is not a flag; give the value of a switch after '=', as in "
             "--leader-elect=false [config-unknown-key]\n");
 }
 

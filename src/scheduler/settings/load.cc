@@ -105,10 +105,10 @@ class Rules {
 
   void Check() {
     if (settings_.scheduler_names.empty()) {
-      Tell(Reason::kConfigMissing, "schedulerNames", "needs a name at least");
+      Tell(Reason::kConfigMissing, "schedulerNames", "needs at least one name");
     }
     if (settings_.device_policies.empty()) {
-      Tell(Reason::kConfigMissing, "policies.devices", "needs a policy at least");
+      Tell(Reason::kConfigMissing, "policies.devices", "needs at least one policy");
     }
     if (settings_.certificate_file.empty() != settings_.key_file.empty()) {
       const bool key_lacks = settings_.key_file.empty();
@@ -118,8 +118,7 @@ class Rules {
     }
     if (settings_.slot_weight + settings_.core_weight + settings_.memory_weight == 0) {
       Tell(Reason::kConfigBadValue, "policies.weights.slot",
-           "is 0 as are core and memory: one of "
-           "them must weigh something");
+           "is 0, and so are core and memory: at least one must be above 0");
     }
     CheckNames();
     CheckVendors();
@@ -137,15 +136,16 @@ class Rules {
     for (size_t i = 0; i < names.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
         if (*names[i].second != *names[j].second) continue;
-        Tell(Reason::kConfigDuplicate, names[i].first,
-             fmt::format("is {}, as {} is", config::Quoted(*names[i].second), names[j].first));
+        Tell(
+            Reason::kConfigDuplicate, names[i].first,
+            fmt::format("is {}, the same as {}", config::Quoted(*names[i].second), names[j].first));
       }
     }
   }
 
   void CheckVendors() {
     if (settings_.vendors.empty()) {
-      Tell(Reason::kConfigMissing, "vendors", "needs a vendor at least");
+      Tell(Reason::kConfigMissing, "vendors", "needs at least one vendor");
     }
     if (settings_.others.size() > hami::VendorTable::kMost) {
       Tell(Reason::kConfigBadValue, "vendors",
@@ -166,7 +166,7 @@ class Rules {
         const auto [first, fresh] = seen.emplace(name, owner);
         if (fresh) continue;
         Tell(Reason::kConfigDuplicate, "vendors",
-             fmt::format("have {} twice: of {} and of {}", config::Quoted(name), first->second,
+             fmt::format("have {} twice: for {} and for {}", config::Quoted(name), first->second,
                          owner));
       }
     }
@@ -177,8 +177,8 @@ class Rules {
     if (address.starts_with("127.") || address.starts_with("[::1]")) return;
     loaded_.warnings.push_back(
         Problem(Reason::kConfigOpen, "extender.address",
-                fmt::format("is {}, which others than this pod may reach: they can bind pods to "
-                            "nodes and devices; 127.0.0.1:9444 is for this pod alone",
+                fmt::format("is {}, which other pods may reach to bind pods to nodes and devices; "
+                            "127.0.0.1:9444 serves only this pod",
                             config::Quoted(address))));
   }
 

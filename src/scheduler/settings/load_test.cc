@@ -96,18 +96,18 @@ TEST(SchedulerSettings, WhatGoesTogetherIsChecked) {
             "settings: webhook.keyFile is needed with webhook.certificateFile: name both, or "
             "neither [config-missing]\n");
   EXPECT_EQ(ToldOf({.own = "nvidia: {memory: nvidia.com/gpu}\n"}),
-            "s.yaml:2: nvidia.memory is 'nvidia.com/gpu', as nvidia.count is "
+            "s.yaml:2: nvidia.memory is 'nvidia.com/gpu', the same as nvidia.count "
             "[config-duplicate]\n");
   EXPECT_EQ(ToldOf({.own = "schedulerNames: []\n"}),
-            "s.yaml:2: schedulerNames needs a name at least [config-missing]\n");
+            "s.yaml:2: schedulerNames needs at least one name [config-missing]\n");
 }
 
 TEST(SchedulerSettings, AnExtenderThatOthersReachIsWarnedOf) {
   const Loaded loaded = LoadGiven({.words = {"--extender-bind=:9444"}});
   EXPECT_TRUE(loaded.ok());
   EXPECT_EQ(config::Text(loaded.warnings),
-            "flag --extender-bind: extender.address is ':9444', which others than this pod may "
-            "reach: they can bind pods to nodes and devices; 127.0.0.1:9444 is for this pod alone "
+            "flag --extender-bind: extender.address is ':9444', which other pods may reach to bind "
+            "pods to nodes and devices; 127.0.0.1:9444 serves only this pod "
             "[config-open]\n");
 }
 

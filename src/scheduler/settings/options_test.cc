@@ -6,7 +6,7 @@
 namespace tessera::scheduler {
 namespace {
 
-// The texts that a value is read as, or what is told of it.
+// The value's text as the option prints it, or the message about it.
 std::string Loosely(std::string_view flag, std::string_view text) {
   Settings settings;
   const Option& option = *OptionOfFlag(flag);

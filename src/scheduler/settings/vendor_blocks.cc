@@ -101,7 +101,7 @@ std::string WordIn(const Node& item, BlockReader& reader) {
   if (word.empty()) {
     reader.Tell(item, "commonWord", "is missing");
   } else if (config::CheckResourceName("hami.io/" + word)) {
-    reader.Tell(*item.Find("commonWord"), "commonWord", "is no word such as Ascend910B3");
+    reader.Tell(*item.Find("commonWord"), "commonWord", "is not a word such as Ascend910B3");
   }
   return word;
 }

@@ -40,7 +40,7 @@ TEST(VendorBlocks, OurFileTurnsVendorsOnByTheNamesOfHamisChart) {
                 .count,
             "a.io/gpu");
   EXPECT_EQ(ToldOf({.own = "vendors: []\n"}),
-            "s.yaml:2: vendors needs a vendor at least [config-missing]\n");
+            "s.yaml:2: vendors needs at least one vendor [config-missing]\n");
 }
 
 TEST(VendorBlocks, ChipsAreReadWithTheirTemplates) {
@@ -79,7 +79,7 @@ TEST(VendorBlocks, WhatIsWrongInABlockIsTold) {
   EXPECT_EQ(ToldOf({.hami = "amd: [1]\n"}),
             "h.yaml:1:6: amd takes a map of keys [config-wrong-type]\namd: [1]\n     ^\n");
   EXPECT_EQ(ToldOf({.hami = "vnpus:\n  - {commonWord: \"a,b\", resourceName: a.io/n}\n"}),
-            "h.yaml:2:18: vnpus.commonWord is no word such as Ascend910B3 [config-bad-value]\n"
+            "h.yaml:2:18: vnpus.commonWord is not a word such as Ascend910B3 [config-bad-value]\n"
             "  - {commonWord: \"a,b\", resourceName: a.io/n}\n                 ^\n");
   EXPECT_EQ(ToldOf({.hami = "vnpus:\n  - {commonWord: A, resourceName: a.io/n, "
                             "memoryAllocatable: -1}\n"}),
@@ -90,7 +90,7 @@ TEST(VendorBlocks, WhatIsWrongInABlockIsTold) {
 
 TEST(VendorBlocks, ANameThatTwoVendorsHaveIsAnError) {
   EXPECT_EQ(ToldOf({.hami = "nvidia: {}\namd: {resourceCountName: nvidia.com/gpu}\n"}),
-            "h.yaml: vendors have 'nvidia.com/gpu' twice: of nvidia.count and of amd "
+            "h.yaml: vendors have 'nvidia.com/gpu' twice: for nvidia.count and for amd "
             "[config-duplicate]\n");
 }
 
@@ -108,9 +108,9 @@ TEST(VendorBlocks, WhatStaysWithHamisSchedulerIsWarnedOfByName) {
       LoadGiven({.hami = "nvidia: {}\ncambricon: {}\nmetax: {}\nkunlun: {}\nenflame:\n"});
   EXPECT_TRUE(loaded.ok());
   EXPECT_EQ(config::Text(loaded.warnings),
-            "h.yaml: cambricon, metax, kunlunxin.com/xpu of kunlun: their devices are not placed "
-            "here; a pod that asks for them needs HAMi's scheduler beside this one, under another "
-            "name, and that name as its schedulerName [config-unsupported]\n");
+            "h.yaml: cambricon, metax, kunlunxin.com/xpu of kunlun: these devices are not placed "
+            "here; run HAMi's scheduler under another name and set it as these pods' schedulerName "
+            "[config-unsupported]\n");
 }
 
 TEST(VendorBlocks, WhatOthersAreAskedForByIsPrinted) {

@@ -111,7 +111,6 @@ void MeasureCalls(const Tell& tell) {
   });
   void* const library = dlopen("libcuda.so.1", RTLD_NOW);
   TellBatches(tell, "dlsym of cuMemAlloc_v2", 1000, [&] { Find(library, "cuMemAlloc_v2"); });
-  TellBatches(tell, "dlsym of malloc", 1000, [&] { Find(RTLD_DEFAULT, "malloc"); });
   TellTokens(tell, kernel);
 }
 

@@ -275,6 +275,7 @@ CUresult KilledWhileCodeIsLoaded(uint64_t) {
       usleep(kLate);
       if (file >= 0 && write(file, text.data(), text.size()) < 0) usleep(1'000);
       close(file);
+      usleep(50'000);  // or the reader finds it open again, and no end
     }
   });
   CUmodule module = nullptr;

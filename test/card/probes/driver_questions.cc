@@ -34,18 +34,6 @@ void Start() {
   usleep(100'000);
 }
 
-CUresult Spin(CUstream stream, uint64_t ns) {
-  CUmodule module = nullptr;
-  CUfunction kernel = nullptr;
-  void* arguments[] = {&ns};
-  FirstFailure launched;
-  launched << CU(cuModuleLoadData)(&module, Ptx(0).c_str());
-  if (launched.result != CUDA_SUCCESS) return launched.result;
-  launched << CU(cuModuleGetFunction)(&kernel, module, "spin")
-           << CU(cuLaunchKernel)(kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr);
-  return launched.result;
-}
-
 CUresult GreenStream(CUgreenCtx* green, CUstream* stream) {
   constexpr unsigned kNonBlocking = 1;
   FirstFailure made;
@@ -66,7 +54,7 @@ std::string EventsInAGreenStream() {
   CU(cuEventCreate)(&before, 0);
   CU(cuEventCreate)(&after, 0);
   const CUresult first = CU(cuEventRecord)(before, stream);
-  const CUresult spun = Spin(stream, 1'000'000);
+  const CUresult spun = Spin(SpinKernel(), 1'000'000, 1, stream);
   const CUresult second = CU(cuEventRecord)(after, stream);
   const CUresult waited = CU(cuEventSynchronize)(after);
   float ms = 0;
@@ -82,7 +70,7 @@ std::string WaitInGreenDestroy() {
   CUstream stream = nullptr;
   const CUresult made = GreenStream(&green, &stream);
   if (made != CUDA_SUCCESS) return "no green context: " + Code(made);
-  const CUresult spun = Spin(stream, 500'000'000);
+  const CUresult spun = Spin(SpinKernel(), 500'000'000, 1, stream);
   const long long from = Now();
   const CUresult destroyed = CU(cuGreenCtxDestroy)(green);
   const long long took = Now() - from;

@@ -18,6 +18,9 @@ std::span<const Family> Families() {
       {"attacks", true, AttackSteps(), true},
       {"races", true, RaceSteps(), true},
       {"launches", true, LaunchSteps()},
+      {"time", true, TimeAttackSteps(), true, true},
+      {"time, processes that end", true, EndAttackSteps(), true, true},
+      {"time, streams", true, StreamAttackSteps(), true, true},
   };
   return all;
 }

@@ -71,6 +71,20 @@ CUresult UnaskedKernel(CUmodule module, CUfunction* function) {
   return result;
 }
 
+CUfunction SpinKernel() {
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  if (CU(cuModuleLoadData)(&module, Ptx(0).c_str()) == CUDA_SUCCESS) {
+    CU(cuModuleGetFunction)(&kernel, module, "spin");
+  }
+  return kernel;
+}
+
+CUresult Spin(CUfunction kernel, uint64_t ns, unsigned blocks, CUstream stream) {
+  void* arguments[] = {&ns};
+  return CU(cuLaunchKernel)(kernel, blocks, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr);
+}
+
 CUstream NewStream() {
   constexpr unsigned kNonBlocking = 1;
   CUstream stream = nullptr;

@@ -19,6 +19,9 @@ std::string PtxFile(uint64_t table_bytes);
 
 // A kernel that nobody asked for by name, so that a driver that loads lazily has not loaded it.
 CUresult UnaskedKernel(CUmodule module, CUfunction* function);
+// A kernel that takes as long as it is told to, of the current context. Null: it was refused.
+CUfunction SpinKernel();
+CUresult Spin(CUfunction kernel, uint64_t ns, unsigned blocks = 1, CUstream stream = nullptr);
 CUstream NewStream();
 void Synchronize();  // whatever the current context has to do
 CUgraph NewGraph();

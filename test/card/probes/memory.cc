@@ -20,7 +20,8 @@ int main(int count, char** words) {
   for (const Family& family : Families()) {
     bool is_wanted = count == 1;
     for (int i = 1; i < count; ++i) is_wanted = is_wanted || family.name == std::string(words[i]);
-    if (is_wanted && !Watch(family.name, kLimit)) {
+    if (is_wanted &&
+        !Watch(family.name, family.is_time ? 0 : kLimit, family.is_time ? kPercent : 0)) {
       Trouble("memory", "NVML has no device");
       return 0;
     }

@@ -72,15 +72,6 @@ void AskModes(const Nvml& nvml, const std::string& scope, Device gpu) {
   Ask(
       nvml, scope, "nvmlDeviceGetEccMode", kType<Device, unsigned*, unsigned*>,
       [&] { return fmt::format("{}, pending {}", current, pending); }, gpu, &current, &pending);
-  nvmlMemory_v2_t memory{
-      .version = sizeof(memory) | 2U << 24, .total = 0, .reserved = 0, .free = 0, .used = 0};
-  Ask(
-      nvml, scope, "nvmlDeviceGetMemoryInfo_v2", kType<Device, nvmlMemory_v2_t*>,
-      [&] {
-        return fmt::format("total {} reserved {} free {} used {}", memory.total, memory.reserved,
-                           memory.free, memory.used);
-      },
-      gpu, &memory);
 }
 
 template <class Info>

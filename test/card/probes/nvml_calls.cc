@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/nvidia/nvml/api.h"
@@ -133,6 +134,12 @@ void AskMig(const Nvml& nvml, const Asked& ask, nvml::DeviceHandle gpu) {
   ask(
       nvml.api.DeviceGetGpuInstanceById, " 0", [] { return std::string("one"); }, gpu, 0U,
       &instance);
+  nvml::GpuInstanceInfo made{};
+  if (instance != nullptr) {
+    ask(
+        nvml.api.GpuInstanceGetInfo, " 0", [&] { return fmt::format("profile {}", made.profile); },
+        instance, &made);
+  }
   ask(nvml.api.DeviceGetMaxMigDeviceCount, "", number, gpu, &most);
   for (unsigned profile = 0; profile < nvml::kGpuInstanceProfiles; ++profile) {
     nvml::GpuInstanceProfileInfo info{};
@@ -185,10 +192,13 @@ void AskHealth(const Nvml& nvml, const Asked& ask, nvml::DeviceHandle gpu) {
   uint64_t number = 0;
   unsigned rows[4] = {};
   nvml::EnableState pending{};
-  ask(
-      nvml.api.DeviceGetTotalEccErrors, " uncorrected, volatile",
-      [&] { return std::to_string(number); }, gpu, nvml::MemoryErrorType::kUncorrected,
-      nvml::EccCounterType::kVolatile, &number);
+  for (const auto& [of, type] :
+       {std::pair(" uncorrected, volatile", nvml::MemoryErrorType::kUncorrected),
+        std::pair(" corrected, volatile", nvml::MemoryErrorType::kCorrected)}) {
+    ask(
+        nvml.api.DeviceGetTotalEccErrors, of, [&] { return std::to_string(number); }, gpu, type,
+        nvml::EccCounterType::kVolatile, &number);
+  }
   ask(
       nvml.api.DeviceGetRemappedRows, "",
       [&] {
@@ -202,6 +212,49 @@ void AskHealth(const Nvml& nvml, const Asked& ask, nvml::DeviceHandle gpu) {
   ask(nvml.api.DeviceGetClocksEventReasons, "", [&] { return Hex(number); }, gpu, &number);
 }
 
+void AskGauges(const Nvml& nvml, const Asked& ask, nvml::DeviceHandle gpu) {
+  nvml::MemoryV2 memory{};
+  memory.version = nvml::kMemoryVersion2;
+  nvml::Utilization utilization{};
+  nvml::FieldValue value{};
+  value.field = nvml::kMemoryTemperature;
+  unsigned number = 0, period = 0;
+  uint64_t energy = 0;
+  const auto shown = [&] { return std::to_string(number); };
+  const auto use = [&] { return fmt::format("{} % of {} us", number, period); };
+  ask(
+      nvml.api.DeviceGetMemoryInfoV2, "",
+      [&] {
+        return fmt::format("total {} reserved {} free {} used {}", memory.total, memory.reserved,
+                           memory.free, memory.used);
+      },
+      gpu, &memory);
+  ask(
+      nvml.api.DeviceGetUtilizationRates, "",
+      [&] {
+        return fmt::format("{} % of SMs, {} % of memory", utilization.gpu, utilization.memory);
+      },
+      gpu, &utilization);
+  ask(nvml.api.DeviceGetEncoderUtilization, "", use, gpu, &number, &period);
+  ask(nvml.api.DeviceGetDecoderUtilization, "", use, gpu, &number, &period);
+  ask(nvml.api.DeviceGetTemperature, "", shown, gpu, nvml::TemperatureSensor::kGpu, &number);
+  ask(
+      nvml.api.DeviceGetFieldValues, " memory temperature",
+      [&] {
+        return value.result == Return::kSuccess
+                   ? fmt::format("type {}: {}", value.type, value.number)
+                   : nvml.Text(value.result);
+      },
+      gpu, 1, &value);
+  ask(nvml.api.DeviceGetPowerUsage, "", shown, gpu, &number);
+  ask(
+      nvml.api.DeviceGetTotalEnergyConsumption, "", [&] { return std::to_string(energy); }, gpu,
+      &energy);
+  ask(nvml.api.DeviceGetClockInfo, " of SMs", shown, gpu, nvml::ClockType::kSm, &number);
+  ask(nvml.api.DeviceGetClockInfo, " of memory", shown, gpu, nvml::ClockType::kMemory, &number);
+  ask(nvml.api.DeviceGetPcieReplayCounter, "", shown, gpu, &number);
+}
+
 void AskAll(const Nvml& nvml) {
   AskSystem(nvml);
   for (unsigned index = 0; index < nvml.Count(); ++index) {
@@ -213,6 +266,7 @@ void AskAll(const Nvml& nvml) {
     AskMig(nvml, ask, gpu);
     AskNearness(nvml, ask, index, gpu);
     AskHealth(nvml, ask, gpu);
+    AskGauges(nvml, ask, gpu);
   }
   for (int code = 0; code <= 30; ++code) {
     Fact(fmt::format("nvmlErrorString {}", code), nvml.Text(static_cast<Return>(code)));

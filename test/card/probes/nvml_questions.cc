@@ -24,17 +24,12 @@ const FirstDevice* Open() {
 // Keeps the device busy for so many ms by kernels of 1 ms.
 void Work(int ms) {
   CUcontext context = nullptr;
-  CUmodule module = nullptr;
-  CUfunction kernel = nullptr;
   CU(cuInit)(0);
   CU(cuDevicePrimaryCtxRetain)(&context, 0);
   CU(cuCtxSetCurrent)(context);
-  if (CU(cuModuleLoadData)(&module, Ptx(0).c_str()) != CUDA_SUCCESS) return;
-  CU(cuModuleGetFunction)(&kernel, module, "spin");
-  uint64_t ns = 1'000'000;
-  void* arguments[] = {&ns};
+  const CUfunction kernel = SpinKernel();
   for (int i = 0; i < ms; ++i) {
-    CU(cuLaunchKernel)(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr);
+    Spin(kernel, 1'000'000);
     Synchronize();
   }
 }

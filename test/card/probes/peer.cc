@@ -30,6 +30,10 @@ constexpr const char* kFunctions[] = {
     "cuMemUnmap",
     "cuMemPoolImportFromShareableHandle",
     "cuMemPoolImportPointer",
+    "cuModuleLoadData",
+    "cuLaunchKernel",
+    "cuCtxSynchronize",
+    "cuStreamSynchronize",
 };
 
 // With a descriptor beside it, unless that is -1. False: the other one is gone.
@@ -87,6 +91,7 @@ CUresult Import(Message& message, int file) {
 // `file`: the one that came; then the one to answer with.
 CUresult Obey(Message& message, int& file) {
   static CUmemoryPool pool = nullptr;
+  static CUfunction spin = nullptr;
   constexpr auto kFile = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   constexpr unsigned kWithPeers = 1;
   const auto handle = [&](auto& out) -> auto& {
@@ -125,6 +130,16 @@ CUresult Obey(Message& message, int& file) {
       return CU(cuMemPoolImportFromShareableHandle)(&pool, AsPointer(given), kFile, 0);
     case Order::kImportPiece:
       return CU(cuMemPoolImportPointer)(&message.address, pool, &handle(piece));
+    case Order::kLoad:
+      spin = SpinKernel();
+      Spin(spin, 1'000);
+      return CU(cuCtxSynchronize)();
+    case Order::kSpin:
+      return Spin(spin, message.bytes, 8);
+    case Order::kWait:
+      return CU(cuCtxSynchronize)();
+    case Order::kWaitInVain:
+      return CU(cuStreamSynchronize)(NewStream());
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -148,7 +163,7 @@ Peer::Peer(bool is_outside) {
 
 Peer::~Peer() {
   close(socket_);  // which ends it
-  for (int i = 0; i < 100; ++i, usleep(10'000)) {
+  for (int i = 0; i < 1'000; ++i, usleep(1'000)) {
     if (waitpid(pid_, nullptr, WNOHANG) == pid_) return;
   }
   kill(pid_, SIGKILL);

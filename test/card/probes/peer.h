@@ -22,6 +22,10 @@ enum class Order : int {
   kUnmap,        // an address, bytes
   kImportPool,   // a descriptor
   kImportPiece,  // what cuMemPoolExportPointer said; answers an address
+  kLoad,         // a kernel, which runs for a moment
+  kSpin,         // ns, as bytes: launches a larger one that takes so long
+  kWait,         // for all that it launched
+  kWaitInVain,   // for a stream that has nothing to do
 };
 
 struct Message {
@@ -35,7 +39,7 @@ struct Message {
 class Peer {
  public:
   explicit Peer(bool is_outside = false);  // of the container: without its library
-  ~Peer();                                 // kills it
+  ~Peer();                                 // it ends by itself, or else is killed
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 

@@ -205,19 +205,15 @@ CUresult RefusedByAPool(uint64_t) {
   Bounds bounds;
   const CUmemPoolProps wanted = PoolOf(CU_MEM_HANDLE_TYPE_NONE);
   CUmemoryPool pool = nullptr;
-  CUmodule module = nullptr;
-  CUfunction kernel = nullptr;
   FirstFailure done;
-  done << CU(cuMemPoolCreate)(&pool, &wanted) << CU(cuModuleLoadData)(&module, Ptx(0).c_str());
+  done << CU(cuMemPoolCreate)(&pool, &wanted);
   if (done.result != CUDA_SUCCESS) return done.result;
-  done << CU(cuModuleGetFunction)(&kernel, module, "spin");
-  uint64_t ns = 400'000'000;
-  void* arguments[] = {&ns};
+  const CUfunction kernel = SpinKernel();
   CUdeviceptr piece = 0;
   int refused = 0;
   for (int i = 0; i < 6; ++i) {
     const CUstream stream = NewStream();
-    done << CU(cuLaunchKernel)(kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr);
+    done << Spin(kernel, 400'000'000, 1, stream);
     const CUresult result = CU(cuMemAllocFromPoolAsync)(&piece, kLimit / 3, pool, stream);
     if (result == CUDA_SUCCESS) {
       CU(cuMemFreeAsync)(piece, stream);

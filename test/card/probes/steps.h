@@ -16,6 +16,7 @@ namespace tessera::card {
 inline constexpr uint64_t kMiB = uint64_t{1} << 20;
 inline constexpr uint64_t kTaken = 64 * kMiB;             // what a step is asked to take
 inline constexpr uint64_t kLimit = 3072 * kMiB + 12'345;  // no multiple of anything
+inline constexpr int kPercent = 30;                       // of the card's time
 
 struct Step {
   const char* functions;             // that it calls: names of limiter/driver/functions.def
@@ -30,6 +31,7 @@ struct Family {
   bool has_context;  // the primary one, before the first step
   std::span<const Step> steps;
   bool are_attacks = false;  // each step is a process, and what is counted is a note
+  bool is_time = false;      // the card's time is limited, and memory is not
 };
 
 std::span<const Family> Families();
@@ -57,6 +59,9 @@ std::span<const Step> GraphSteps();
 std::span<const Step> HandedSteps();
 std::span<const Step> AttackSteps();
 std::span<const Step> RaceSteps();
+std::span<const Step> TimeAttackSteps();
+std::span<const Step> EndAttackSteps();
+std::span<const Step> StreamAttackSteps();
 
 // The process with the library: steps of a family from that number on. An exit code.
 int RunFamily(const std::string& name, unsigned first);

@@ -13,11 +13,13 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "card/probes/first_device.h"
 #include "card/row.h"
 #include "limiter/contract.h"
+#include "shares/agent.h"
 
 namespace tessera::card {
 namespace {
@@ -46,6 +48,7 @@ Amounts Read(const std::string& path) {
   const bool is_whole = pread(fd, region.get(), sizeof *region, 0) == sizeof *region;
   close(fd);
   if (!is_whole) return amounts;
+  amounts.charged = region->accounting.times[0].used;
   constexpr uint64_t kUnits = (uint64_t{1} << 36) - 1;
   amounts.counted = (region->accounting.devices[0].total.low & kUnits) * limiter::kUnit;
   const std::map<unsigned, uint64_t> processes = FirstDevice::Open()->OfProcesses();
@@ -63,14 +66,18 @@ Amounts Read(const std::string& path) {
 
 // NOLINTBEGIN(concurrency-mt-unsafe): before it has a second thread
 [[noreturn]] void Become(int socket, const std::string& family, unsigned first,
-                         const std::string& region, uint64_t limit) {
+                         const std::string& region, uint64_t limit, int percent) {
   HandOver(socket, kWatcher);
   setenv("CUDA_VISIBLE_DEVICES", FirstDevice::Open()->Uuid().c_str(), 1);
   setenv("CUDA_DEVICE_MEMORY_SHARED_CACHE", region.c_str(), 1);
-  if (limit != 0) {
+  if (limit != 0 || percent != 0) {
     const std::string library = Variable("CARD_HOME", ".") + "/bin/libvgpu.so";
     setenv("LD_PRELOAD", library.c_str(), 1);
-    setenv("CUDA_DEVICE_MEMORY_LIMIT", std::to_string(limit).c_str(), 1);
+  }
+  if (limit != 0) setenv("CUDA_DEVICE_MEMORY_LIMIT", std::to_string(limit).c_str(), 1);
+  if (percent != 0) {
+    setenv("CUDA_DEVICE_SM_LIMIT", std::to_string(percent).c_str(), 1);
+    setenv("GPU_CORE_UTILIZATION_POLICY", "force", 1);
   }
   const std::string number = std::to_string(first);
   execl("/proc/self/exe", "memory", family.c_str(), number.c_str(), nullptr);
@@ -107,17 +114,20 @@ std::string Serve(pid_t pid, int socket, const std::string& region, Ask& at) {
 
 }  // namespace
 
-bool Watch(const std::string& family, uint64_t limit) {
+bool Watch(const std::string& family, uint64_t limit, int percent) {
   if (FirstDevice::Open() == nullptr) return false;
-  const std::string region = Variable("CARD_SCRATCH", "/tmp") + "/probe.cache";
+  const std::string directory = Variable("CARD_SCRATCH", "/tmp");
+  const std::string region = directory + "/0.cache";  // where limiter::Agent looks for it
   for (unsigned first = 0;;) {
     unlink(region.c_str());
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
     fflush(nullptr);
     const pid_t pid = fork();
-    if (pid == 0) Become(ends[1], family, first, region, limit);
+    if (pid == 0) Become(ends[1], family, first, region, limit, percent);
     close(ends[1]);
+    std::optional<limiter::Agent> agent;
+    if (percent != 0) agent.emplace(directory, FirstDevice::Open()->Uuid(), 1);
     Ask at;
     const std::string trouble = Serve(pid, ends[0], region, at);
     close(ends[0]);

@@ -17,11 +17,14 @@ struct Amounts {
   uint64_t data = 0;       // of these
   uint64_t processes = 0;  // what NVML says of the same processes
   uint64_t card = 0;       // and of the whole card
+  uint64_t charged = 0;    // ns of its time, to all processes of the region
 };
 
-// By the watcher: runs `PROGRAM family FIRST` with so many bytes as its limit (0: without the
-// library), and again from the step behind one that ended it. False: there is no NVML to ask.
-bool Watch(const std::string& family, uint64_t limit);
+// By the watcher: runs `PROGRAM family FIRST` with so many bytes as its limit, or with so many
+// percent of the time (0: no such limit; both: without the library), and again from the step behind
+// one that ended it. Where time is limited, it does what the agent does. False: there is no NVML to
+// ask.
+bool Watch(const std::string& family, uint64_t limit, int percent = 0);
 
 // Before a program is run in this process's place: it finds the descriptor under that number.
 void HandOver(int descriptor, int as);

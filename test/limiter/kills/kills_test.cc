@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of a container that are killed with SIGKILL at the instructions of libvgpu.so, the
-// built one or, in a step of tools/test, the one that ships, and at random. TESSERA_KILLS: for how
-// many seconds each of these runs; 0: until there is no instruction left at which nobody was
-// killed, or one that nobody can be killed at, which fails. With 1 there are half as many kills at
-// random.
+// Kills processes of a container with SIGKILL, at the instructions of libvgpu.so and at random. A
+// step of tools/test runs it with the library that ships.
+//
+// TESSERA_KILLS sets the seconds of each test; the default is 2. With 0 a test runs until every
+// instruction was hit, and fails if one cannot be hit. With 1 the storm has half the rounds.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 
 class KillsTest : public LimitTest {
  protected:
-  // The driver gives the memory of the dead back with them, so that it can be compared at once.
+  // late-ms=0: the fake driver frees a dead process's memory at once, so that it can be compared.
   std::string Run(const std::string& what, int number) const {
     return Output(Environment() +
                   "TESSERA_FAKE_CUDA_OPTIONS=context-mib=0,late-ms=0 "

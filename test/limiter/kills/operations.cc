@@ -77,7 +77,7 @@ void Pooled() {
 }
 
 CUfunction kernel = nullptr;
-// Grids, by which kernels are told from each other.
+// Grids: the limiter learns the cost of a kernel for each grid.
 constexpr unsigned kTold = 9, kMeasured = 10;
 
 template <typename T>
@@ -87,7 +87,8 @@ void WriteIntoRegion(const T& value, size_t at) {
   close(file);
 }
 
-// Who is stepped is slow, and was charged at its end for all of that.
+// A stepped process is slow, and its end charged it for that time. The next process must not wait
+// for this debt.
 void ForgetDebt() {
   WriteIntoRegion(TimeAccounting{}, offsetof(Region, accounting.times));
 }
@@ -97,9 +98,9 @@ void JoinAndPrepare() {
   Allocate(kLarge);
 }
 
-// The first of a kernel is measured, and of short ones one of sixteen; what takes longer looks into
-// the bucket each time, and waits for what is owed. Whoever is stepped through takes longer in all
-// of them, so that full speed needs kernels of each length to come to the same instructions.
+// The limiter measures a kernel's first launch, and one in sixteen of a short kernel's. A longer
+// kernel takes from the bucket at each launch, and waits for debt. Stepping makes every kernel
+// long, so at full speed only kernels of each length reach the same instructions.
 void Launches() {
   for (int i = 0; i < 20; ++i) Launch(1'000);
   Check(cuCtxSynchronize(), "cuCtxSynchronize");
@@ -114,14 +115,14 @@ void Fork() {
   if (fork() == 0) _exit(0);
 }
 
-// Returns in the child alone, beside which its parent lives on.
+// Returns only in the child; the parent stays until it is killed.
 void ForkAndStay() {
   signal(SIGCHLD, SIG_IGN);
   if (fork() == 0) return;
   for (;;) pause();
 }
 
-// A child of one that uses CUDA may not: it is only told so.
+// A child of a process that uses CUDA may not use it: these calls only return an error.
 void ForkInUse() {
   size_t free = 0, total = 0;
   CUdeviceptr address = 0;
@@ -135,7 +136,7 @@ F* Find(const char* name) {
   return reinterpret_cast<F*>(dlsym(dlopen("libnvidia-ml.so.1", RTLD_NOW), name));
 }
 
-// Has joined, and does not know CUDA: its child may use it.
+// Joins the region without CUDA, so that a child may use CUDA.
 void AskNvml() {
   nvmlDevice_t device = nullptr;
   nvmlMemory_t memory{};

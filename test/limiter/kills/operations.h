@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs do in the midst of which they are killed. One thread.
+// The operations in whose middle processes are killed. One thread.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ struct Operation {
   void (*prepare)();
   void (*run)();
   Stepped::Way way = Stepped::Way::kCalls;
-  uint64_t others = 0;  // bytes that one has which is not killed, beside the survivor
+  uint64_t others = 0;  // bytes of a process that lives on, other than the survivor
 };
 std::span<const Operation> Operations();
 
-// A process with a context and a kernel, which it launches then.
+// PrepareLaunches makes a context and loads a kernel; Launch runs it for `ns`.
 void PrepareLaunches();
 void Launch(uint64_t ns, unsigned grid = 8);
 
-// The container is as one in which there was nobody yet but the survivor.
+// Makes the region look as if only the survivor had ever joined.
 void ForgetTheDead();
 
-// What a program does that was executed by another one.
+// The word with which the program is executed again, and what it then does.
 inline constexpr char kExecuted[] = "executed";
 void RunExecuted();
 

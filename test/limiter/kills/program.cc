@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container whose processes are killed with SIGKILL in the midst of what they do, in the library
-// that it was preloaded with; after each kill one that lives on makes a call, and what it finds is
-// compared: what the container counts, what its processes are said to have, and what the device
-// gave. Prints what is not as it has to be, and at last
+// Kills processes of a container with SIGKILL inside libvgpu.so, which it is preloaded with. After
+// each kill a survivor makes a call and compares three counts: the container's, its slots' and the
+// device's. Prints each finding that is not exact; without one it prints "all exact".
 //
-//   "all exact"
+// Usage: `limit_kills OPERATION SECONDS` or `limit_kills storm ROUNDS`.
 //
-// usage: limit_kills OPERATION SECONDS  at as many instructions of it as there is time for, spread
-//                                       over all of them and others each time, and at one at
-//                                       least; 0: at every one (aims.h), or it fails
-//        limit_kills storm ROUNDS       at random, one of eight processes each round
+// SECONDS: kills at instructions spread over the operation, others in each run, and at least once.
+// 0: kills at every instruction (aims.h), or fails. `storm` kills one of eight processes in each
+// round, at random.
 #include <unistd.h>
 
 #include <chrono>
@@ -30,16 +28,16 @@
 namespace tessera::limiter {
 namespace {
 
-// What is called so often in one operation is not stepped through again, if there is little time.
+// In a short run, a function that one operation has called this often is not stepped through again.
 constexpr int kOften = 8;
 
-// How often a way is followed at most, and how often in a row with nothing new.
+// How often an operation is followed at most, and how often in a row without a new instruction.
 constexpr int kFollowed = 20;
 constexpr int kSame = 3;
 
-// How often one is tried that processes go past: a later coming, and a first one, which is jumped
-// to (another time the lots fall otherwise), by turns with being held before it, and stepped to at
-// last.
+// How often an aim is tried that processes miss. A later visit is tried kTriesOfLater times. A
+// first visit is jumped to, as sampling differs each time; every second time the process is held
+// before it. The last tries step to it.
 constexpr int kTriesOfLater = 3;
 constexpr int kJumps = 24;
 constexpr int kTries = kJumps + 40;
@@ -49,7 +47,7 @@ constexpr useconds_t kHeld = 110'000;
 
 constexpr int kMostWrong = 10;
 
-// Every one takes long.
+// Kills between two lines of progress.
 constexpr int64_t kSaidEvery = 1'000;
 
 bool IsExact(const Found& found) {
@@ -60,7 +58,7 @@ bool IsExact(const Found& found) {
 
 struct Kills {
   int64_t all = 0;
-  int64_t elsewhere = 0;  // where a process went another way than the one that was followed
+  int64_t elsewhere = 0;  // the process took another path than the followed one
   int wrong = 0;
 };
 
@@ -71,16 +69,16 @@ class Killer {
     Follow(is_thorough ? 0 : kOften, is_thorough ? kFollowed : 1);
   }
 
-  // At those that are spread over all of them, others each time; at one at the least.
+  // Kills at aims spread over all of them, others in each run, and at least once.
   void KillFor(int seconds);
-  // At every one; at those that were missed again, as often as kTries.
+  // Kills at every aim, and up to kTries times at those that were missed.
   void KillAtAll();
-  // Whether all was as it has to be, in so many places as were to be hit.
+  // True: all findings were exact, and an aim was hit; if thorough, every instruction was.
   bool Report(bool is_thorough);
 
  private:
   void Follow(int often, int most);
-  // What the dead had is given back; and the survivor has begun.
+  // Gives back what the dead held. When it returns, the survivor has started.
   void Bury() const { survivor_.Ask(Calls::kOne, kLimit - kOwn - kFirst - operation_.others); }
   void Prepare(bool has_dead) const;
   bool Go(int round, size_t at, Stepped* process) const;
@@ -94,14 +92,13 @@ class Killer {
   Kills kills_;
 };
 
-// What a process does first depends on who was there before: nobody, or one that died and that
-// nobody has found yet.
+// A process's first steps depend on the former ones: none, or a dead one that is not cleared yet.
 void Killer::Prepare(bool has_dead) const {
   ForgetTheDead();
   if (has_dead) Stepped(operation_.prepare, operation_.run, operation_.way).Run();
 }
 
-// Until some in a row came to nothing new.
+// Follows the operation until kSame paths in a row reached no new instruction.
 void Killer::Follow(int often, int most) {
   int same = 0;
   for (int i = 0; i < most && same < kSame; ++i) {
@@ -112,9 +109,9 @@ void Killer::Follow(int often, int most) {
   }
 }
 
-// Where time has passed the library does other things, and at full speed none does: in one round of
-// two a process is held some steps before, each time twice as many, and then goes as slowly as who
-// was followed.
+// A process at full speed misses the instructions that run only after some time. So every second
+// round holds the process before the aim, each time twice as many steps before it. From there it is
+// stepped, as slowly as the followed process was.
 bool Killer::Go(int round, size_t at, Stepped* process) const {
   const Aim& aim = aims_.all()[at];
   if (aim.is_first() && round >= kJumps) return process->StepTo(aim.place, 1);
@@ -129,7 +126,7 @@ bool Killer::Go(int round, size_t at, Stepped* process) const {
   return process->GoTo(aim.place, aim.times);
 }
 
-// All that the dead had is there for the survivor.
+// The survivor must get all memory that the killed process held.
 void Killer::Kill(int round, size_t at) {
   Aim* const aim = &aims_.all()[at];
   Prepare(round / 2 % 2 == 1);
@@ -146,7 +143,7 @@ void Killer::Kill(int round, size_t at) {
          aim->times, Text(found).c_str());
 }
 
-// Steps of the golden ratio come near every one, however few there are.
+// Multiples of the golden ratio, modulo 1, are spread evenly however many there are.
 size_t Spread(int64_t i, double offset, size_t length) {
   const double part = std::fmod(offset + static_cast<double>(i) * 0.6180339887498949, 1);
   return static_cast<size_t>(part * static_cast<double>(length));

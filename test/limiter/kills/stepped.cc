@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kBreakpoint = 0xcc;
 constexpr uint8_t kReturn = 0xc3;
-constexpr uint8_t kCall = 0xe8;  // of a function of the same object
+constexpr uint8_t kCall = 0xe8;  // call of a function of the same object
 constexpr uint64_t kCallSize = 5;
 
 void Fail(const char* what) {
@@ -26,7 +26,7 @@ void Fail(const char* what) {
   exit(1);
 }
 
-// The numbers are words of the tracee, which ptrace gives as what it returns.
+// ptrace returns the word of the tracee as its result.
 uint64_t Word(pid_t pid, uint64_t address) {
   return static_cast<uint64_t>(ptrace(PTRACE_PEEKTEXT, pid, address, nullptr));
 }
@@ -70,7 +70,7 @@ Code CodeOf(pid_t pid, const char* object) {
 constexpr char kLibrary[] = "/libvgpu.so";
 constexpr char kProgram[] = "/limit_kills";
 
-// The library is the same in all processes, wherever it is.
+// The library's code is the same in all processes, wherever it is mapped.
 const Code& Own() {
   static const Code own = CodeOf(getpid(), kLibrary);
   return own;
@@ -123,7 +123,7 @@ void Stepped::Kill() {
   }
 }
 
-// False: it stopped for something else than what it was asked to do, or is gone.
+// False: the process stopped for another reason than the request, or is gone.
 bool Stepped::Go(int request) {
   ptrace(static_cast<__ptrace_request>(request), pid_, nullptr, nullptr);
   const int status = StatusOf(pid_);
@@ -134,7 +134,7 @@ bool Stepped::Go(int request) {
   return WSTOPSIG(status) == SIGTRAP;
 }
 
-// The `times`-th time that it comes there.
+// Runs to the `times`-th arrival at the address by breakpoints, or to an exec.
 bool Stepped::RunTo(uint64_t address, int times) {
   const uint64_t before = Word(pid_, address);
   for (int time = 0; time < times; ++time) {
@@ -157,12 +157,11 @@ bool Stepped::IsOften(uint64_t function) {
   return often_ != 0 && ++calls_[function] >= often_;
 }
 
-// Goes on to where the next instruction of the library's is to be run, past what others do in
-// between; an exec, and the first line of the program that it executes, count as well. False: it
-// has come to the end of what it is to run, or to its own.
+// Goes to the library's next instruction and passes over other code. An exec and the executed
+// program's first line count as well. False: the process came to the end of `run`, or ended.
 bool Stepped::Step() {
   if (stage_ == Stage::kExec) {
-    // It stops by itself, in the first line of the new program.
+    // RunExecuted stops the process at the first line of the new program.
     stage_ = Stage::kExecuted;
     Go(PTRACE_CONT);
     if (is_gone_) return false;
@@ -176,7 +175,7 @@ bool Stepped::Step() {
     if (!Go(PTRACE_SINGLESTEP)) return false;
     if (way_ == Way::kAll) return true;
     if (Passes(before, code)) {
-      // Whatever is called, or jumped to at an end, comes back to where the stack says.
+      // Every callee, also one reached by a tail jump, returns to the address on the stack.
       const uint64_t stack = Register(pid_, offsetof(user_regs_struct, rsp));
       if (!RunTo(Word(pid_, stack))) return false;
     } else if (code == kCall && at_ != before + kCallSize && IsOften(at_)) {
@@ -187,7 +186,7 @@ bool Stepped::Step() {
   return true;
 }
 
-// Whether it has just gone to others, in which there is nothing of the library's.
+// Whether the process just entered another object's code, which is run without stepping.
 bool Stepped::Passes(uint64_t before, uint8_t code) const {
   if (library_.Has(at_) || program_.Has(at_)) return false;
   if (library_.Has(before)) return code != kReturn;
@@ -213,7 +212,7 @@ bool Stepped::GoOnTo(Stage stage) {
 }
 
 bool Stepped::GoTo(const Place& place, int times) {
-  // Who forks at a breakpoint has a child that dies of it.
+  // A child forked at a breakpoint would die of it.
   if (way_ == Way::kAll) return StepTo(place, times);
   if (!GoOnTo(place.stage)) return false;
   if (place.address == Place::kNone) return true;

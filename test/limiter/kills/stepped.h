@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that is stepped through what it does inside libvgpu.so, to be killed wherever one
-// likes. x86-64. One thread, which alone may use it.
+// A child process that is stepped through libvgpu.so by ptrace, to be killed at any instruction of
+// it. x86-64. Only the thread that made it may use it.
 #pragma once
 
 #include <sys/ptrace.h>
@@ -13,59 +13,60 @@
 
 namespace tessera::limiter {
 
-// Where the code of an object is in a process.
+// Where an object's code lies in a process.
 struct Code {
   uint64_t begin = 0;
   uint64_t end = 0;
   bool Has(uint64_t address) const { return address >= begin && address < end; }
 };
 
-// What of its program a process is in.
+// The program that a process is in.
 enum class Stage : uint8_t {
-  kBegun,     // the one that it began with
-  kExec,      // none: it has just executed another one
-  kExecuted,  // that one, from its first line on
+  kBegun,     // the program that it began with
+  kExec,      // an exec has replaced it, and no instruction ran yet
+  kExecuted,  // the executed program, from its first line on
 };
 
-// Where it comes to: an instruction, or what has none: an exec, and the first line of what was
-// executed.
+// A point that a process reaches: an instruction, or one of two points without an address. These
+// are an exec, and the first line of the executed program.
 struct Place {
   static constexpr uint64_t kNone = UINT64_MAX;
 
-  uint64_t address;  // from where the library begins
+  uint64_t address;  // offset into the library; kNone: not an instruction
   Stage stage;
   auto operator<=>(const Place&) const = default;
 };
 
-// All that a process did inside the library, one after the other.
+// All places inside the library that a process reached, in order.
 using Path = std::vector<Place>;
 
 class Stepped {
  public:
   enum class Way : uint8_t {
-    kCalls,       // the instructions of the library, where the program calls it
-    kChildCalls,  // of the one that it forks
-    kLibrary,     // and where others do
+    kCalls,       // the library's instructions, where the program calls it
+    kChildCalls,  // the same in a child that the program forks
+    kLibrary,     // the library's instructions, also where other code calls it
     kAll,         // every instruction
   };
 
-  // A child that has prepared, and is stopped before it runs.
+  // A child that has run `prepare` and is stopped before `run`.
   Stepped(void (*prepare)(), void (*run)(), Way way);
   ~Stepped();
   Stepped(const Stepped&) = delete;
   Stepped& operator=(const Stepped&) = delete;
 
-  // All of it. What the library calls over and over is passed over from the time `often` on.
+  // Steps to the end. From the `often`-th call on, a function of the library is passed over; 0:
+  // never.
   Path Follow(int often);
-  // To where it comes there for the `times`-th time, by as few stops as can be; or step by step,
-  // which takes as long as it took to follow, and no more steps than `most`. False: it went another
-  // way this time, and has ended or gone all of these.
+  // GoTo runs to the `times`-th visit of `place` with as few stops as possible. StepTo goes there
+  // by single steps, at most `most` of them. False: the process did not get there, since its path
+  // differed.
   bool GoTo(const Place& place, int times);
   bool StepTo(const Place& place, int times, size_t most = SIZE_MAX);
-  // To its end, or an exec.
+  // Runs to the end of `run`, or to an exec.
   void Run() { Go(PTRACE_CONT); }
   bool is_gone() const { return is_gone_; }
-  // With SIGKILL, and returns when it is gone.
+  // Sends SIGKILL and waits until the process is gone.
   void Kill();
 
  private:
@@ -81,7 +82,7 @@ class Stepped {
 
   const Way way_;
   pid_t pid_ = 0;
-  pid_t parent_ = 0;  // of the one that is followed; 0: the tester is
+  pid_t parent_ = 0;  // of the followed child; 0: the tester is its parent
   Code library_;
   Code program_;
   uint64_t at_ = 0;

@@ -22,9 +22,9 @@ namespace tessera::limiter {
 namespace {
 
 constexpr int kWorkers = 8;
-constexpr size_t kHeld = 16;  // blocks that one has at most
+constexpr size_t kHeld = 16;  // blocks of one worker at most
 
-// What one does, until it is to rest.
+// One random call of a worker.
 void Work(std::mt19937* random, std::array<CUdeviceptr, kHeld>* blocks) {
   CUdeviceptr* const block = &(*blocks)[(*random)() % kHeld];
   const auto what = (*random)() % 16;
@@ -61,7 +61,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // It rests.
+  // Waits until the worker rests.
   void Hear() const {
     char byte = 0;
     if (read(end_, &byte, 1) == 1) return;
@@ -73,7 +73,7 @@ class Worker {
  private:
   [[noreturn]] static void Live(int end, unsigned seed, const std::atomic<bool>* rest) {
     PrepareLaunches();
-    (void)!nice(10);  // who kills them is not to wait for its turn
+    (void)!nice(10);  // the killer must not wait for a time slice
     std::mt19937 random(seed);
     std::array<CUdeviceptr, kHeld> blocks{};
     for (char byte = 0;;) {
@@ -96,7 +96,8 @@ bool IsExact(const Found& found) {
 
 int RunStorm(int rounds) {
   const Survivor survivor;
-  // It has begun: memory that it took while a worker loads a module would be in what that measures.
+  // The survivor starts first. Memory that it took during a worker's module load would be counted
+  // for the module.
   survivor.Ask(Calls::kOne, 0);
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* const rest = new (page) std::atomic<bool>(true);

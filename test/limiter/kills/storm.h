@@ -3,9 +3,9 @@
 
 namespace tessera::limiter {
 
-// Eight processes allocate, free and launch. Each round one of them is killed wherever it is, the
-// others come to the end of what they do, and a survivor makes a call. How often what it found was
-// not exact.
+// Eight processes allocate, free and launch. In each round one of them is killed at random, the
+// others finish their call, and a survivor makes a call. Returns in how many rounds its findings
+// were not exact.
 int RunStorm(int rounds);
 
 }  // namespace tessera::limiter

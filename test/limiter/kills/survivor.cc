@@ -32,7 +32,8 @@ const Region& MapRegion() {
   return *static_cast<const Region*>(memory);
 }
 
-// Word for word: whoever comes next has nothing left to complete.
+// Reads each word as it is. After the survivor's call no half-done step may be left for the next
+// process to complete.
 Found Look(const Accounting& accounting) {
   Found found{};
   found.total = (accounting.devices[0].total.low & kUnits) * kUnit;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of a container that begin at once, each with its first calls, and stay until the last
-// one is done: how many of them got memory, and how often they waited for another one.
+// Starts COUNT processes of a container at the same time. Each makes its first calls and stays
+// until the last one has made them. Prints how many got memory, and how often one waited for
+// another:
 //
-//   "64 have memory, 0 waits"
+// `64 have memory, 0 waits`.
 //
-// usage: limit_begin COUNT
+// Usage: `limit_begin COUNT`.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,14 +36,15 @@ Pipe NewPipe() {
   exit(1);
 }
 
-// Until nobody can write into it any more.
+// Waits until all other processes have closed the gate.
 void AwaitEnd(const Pipe& gate) {
   char byte;
   close(gate.write);
   if (read(gate.read, &byte, 1) != 0) _exit(1);
 }
 
-// The driver itself waits at its own start; the limiter begins with the first call that it hooks.
+// cuInit comes first, as the driver itself waits there. The limiter starts with the first call that
+// it hooks.
 Begun Begin() {
   CUcontext context = nullptr;
   CUdeviceptr address = 0;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways past a limit that programs had with other limiters, each tried as such a program would, and
-// what the device really gave:
+// Ways past a limit that programs had with other limiters, each tried as such a program would.
+// Prints what the device really gave, in pieces of 100 MiB:
 //
-//   "10 pieces; 1000 MiB"
+// `10 pieces; 1000 MiB`.
 //
-// usage: limit_escapes
-// virtual|arrays|pool|nvml|slots|name|race|devices|either|cancelled|total|take|spin|stay COUNT;
-// pieces are of 100 MiB.
+// Usage: `limit_escapes WAY`. WAY is virtual, arrays, pool, nvml, slots, name, race, devices,
+// either, cancelled, total, take, spin, or `stay COUNT`.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -70,7 +69,7 @@ std::string Uuid(CUdevice device) {
   return text;
 }
 
-// What the device gave to all that there are.
+// What the device gave to all processes.
 unsigned long long Resident(CUdevice device = 0) {
   return fakecuda_resident(Uuid(device).c_str(), 0) / kMiB;
 }
@@ -87,7 +86,7 @@ int Take(int most, size_t bytes = kPiece) {
   return got;
 }
 
-// The handle goes at once, the mapping keeps the memory.
+// The handle is released at once; the mapping keeps the memory.
 int Virtual() {
   Start();
   CUmemAllocationProp wanted{};
@@ -133,7 +132,7 @@ int FromPool() {
   return Report(0);
 }
 
-// NVML sees all devices, CUDA the second alone.
+// NVML sees all devices, CUDA only the second one.
 int NvmlFirst() {
   void* const library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
   if (library == nullptr) return 1;
@@ -142,11 +141,11 @@ int NvmlFirst() {
   return Report(Take(kMost));
 }
 
-// A process that does as it is told, until its input ends.
+// A process that obeys its input until that ends.
 struct Other {
   pid_t pid;
-  int input;   // to it
-  int output;  // of it; a byte says that it is there
+  int input;   // pipe to it
+  int output;  // pipe from it; a byte says that it is ready
 };
 
 Other StartOther(const char* program, const char* word, const char* count) {
@@ -180,7 +179,7 @@ int Stay(int count) {
   return read(0, &byte, 1) == 0 ? 0 : 1;
 }
 
-// Two that came before it end, and another one comes.
+// Two processes with earlier slots end, then another one starts.
 int Slots(const char* program) {
   const Other first = StartOther(program, "stay", "0"), second = StartOther(program, "stay", "0");
   Start();
@@ -193,7 +192,8 @@ int Slots(const char* program) {
   return Report(got);
 }
 
-// Who looks for its state in what the kernel tells of it takes it for a dead one.
+// A limiter that splits /proc/PID/stat at spaces reads this name's Z as the state, and takes the
+// process for dead.
 int Named(const char* program) {
   prctl(PR_SET_NAME, "a Z");
   Start();
@@ -208,7 +208,7 @@ constexpr int kRounds = 50;
 constexpr int kRacers = 8;
 constexpr size_t kChunk = 64 * kMiB;
 
-// All at once, as much as they get, and then nothing any more; a byte for each of these.
+// At each byte it takes as much as it gets, or frees all; it answers each with a byte.
 void RunRacer(int input, int output) {
   Start();
   std::vector<CUdeviceptr> held;
@@ -259,7 +259,7 @@ int Race() {
   return 0;
 }
 
-// Memory of one device is freed while another one is current.
+// Frees memory of one device while another one is current.
 int Devices() {
   Start();
   CUdeviceptr address = 0, other = 0;
@@ -276,7 +276,7 @@ int Devices() {
   return 0;
 }
 
-// What one function allocated another one may free.
+// Memory that one function allocated is freed by another one.
 int Either() {
   Start();
   CUdeviceptr pooled = 0, linear = 0;
@@ -291,8 +291,8 @@ int Either() {
   return 0;
 }
 
-// A thread that is cancelled ends where it opens or reads a file: at its first call, which looks
-// for the limits.
+// A cancelled thread ends where it opens or reads a file. Its first call does, as it looks for the
+// limits.
 int Cancelled() {
   Check(cuInit(0), "cuInit");
   std::thread cancelled([] {
@@ -314,7 +314,8 @@ int Total() {
   return 0;
 }
 
-// Kernels one behind the other; how much of the time the first device ran them.
+// Runs kernels one after the other, and prints whether the first device was busy for half of the
+// time.
 int Spin() {
   constexpr unsigned long long kWhile = 400'000'000;  // ns
   Start();

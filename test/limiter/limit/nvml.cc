@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVML tells of the first device's memory, as nvidia-smi asks for it: the older function and
-// the newer one. With UUIDs: of those devices. "null": what both answer to whoever has no place for
-// it, and to whoever names no device.
+// Prints what NVML reports of the first device's memory, by the older function and the newer one,
+// as nvidia-smi asks for it. With UUIDs it prints those devices instead. With "null" it prints what
+// both answer without a place for the answer, and without a device.
 #include "limiter/driver/nvml.h"
 
 #include <dlfcn.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs on the first device by every function of NVML's that tells it, a line each: a process by
-// its name, or by its id where there is none of that id here, and what is said of it.
+// Lists the processes on the first device by every function of NVML that does, one line each. A
+// process is named by its name, or by its id if this namespace has none of that id.
 //
-// usage: limit_processes [edges | account | UUID]   edges: how calls are answered that are not
-// quite right; account: what is told of those that ran; UUID: of that device
+// Usage: `limit_processes [edges | account | UUID]`.
+//
+// `edges` prints the answers to calls that are not quite right. `account` prints the accounting of
+// processes that ran. UUID: the processes on that device.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -101,7 +103,7 @@ void ListAll(nvmlDevice_t device) {
   Print("all utilization", all, info.processSamplesCount, uses);
 }
 
-// Where bytes stand in what is told of one.
+// The memory in bytes of one process's accounting, whose place differs between the versions.
 template <typename... Words>
 unsigned long long Bytes(unsigned pid, nvmlReturn_t (*tell)(nvmlDevice_t, Words...),
                          nvmlDevice_t device) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes memory of the first device in pieces until there is no more, with the driver's functions
-// found in the way that is named, and prints what it got and what it was told:
+// Takes memory of the first device in pieces until there is no more, or up to MOST. It finds the
+// driver's functions in the named way. Prints what it got and what it was told:
 //
-//   "10 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824"
+// `10 x 104857600, then 2; free 25165824 of 1073741824; device 1073741824`.
 //
-// A command runs while it holds them.
+// COMMAND runs while it holds the memory.
 //
-// usage: limit_program linked|default|next|self|open|proc PIECE MOST COMMAND
+// Usage: `limit_program linked|default|next|self|open|proc PIECE MOST COMMAND`.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -28,7 +28,7 @@ void* Driver() {
   return handle;
 }
 
-// `exported` is the function's whole name; a driver is asked for the `symbol` in it.
+// `exported` is the function's whole name; cuGetProcAddress takes the `symbol` in it.
 void* Find(const char* exported, const char* symbol) {
   if (way == "default") return dlsym(RTLD_DEFAULT, exported);
   if (way == "next") return dlsym(RTLD_NEXT, exported);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first calls of a process, made by a thread with the smallest stack that there is, with
-// variables of the program's that no call may change. Prints what each of them left of errno, and
-// how many pieces of 100 MiB there were:
+// Makes a process's first calls in a thread with the smallest possible stack. No call may change
+// errno. Prints errno after some of them, and how many pieces of 100 MiB it got:
 //
-//   "errno 77 77 77 77 77, 10 pieces"
+// `errno 77 77 77 77 77, 10 pieces`.
 #include <pthread.h>
 
 #include <cerrno>
@@ -50,7 +49,7 @@ void* Call(void* with) {
   errno = kOwn;
   uint64_t ns = 20'000'000;
   void* parameters[] = {&ns};
-  // The second one waits for what is owed.
+  // The second launch waits for debt.
   for (int i = 0; i < 2; ++i) {
     cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libcuda.so.1 of a few functions, for how they are found: none does anything. With
-// FAKE_UNEXPORTED in the environment cuGetProcAddress hands out functions that have no name, and a
-// symbol as of CUDA 15 is another function in any case.
+// A libcuda.so.1 of a few functions, to test how they are found; none does anything. With
+// FAKE_UNEXPORTED in the environment cuGetProcAddress hands out functions that are not exported.
+// For CUDA 15 a symbol always gets another function.
 #include <cstdlib>
 #include <cstring>
 
@@ -89,7 +89,7 @@ CUresult cuGetProcAddress(const char* symbol, void** address, int version, cuuin
   return *address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-// As the driver: that there is nothing is no error then.
+// As with the driver, a missing symbol is no error here; the status says it.
 CUresult cuGetProcAddress_v2(const char* symbol, void** address, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult* status) {
   *address = Find(symbol, version, flags);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library that looks functions up for its program: the loader answers by who asks.
+// A library that looks functions up for its program: the loader's answer depends on the caller.
 #include <dlfcn.h>
 
 #include "limiter/driver/cuda.h"
@@ -8,7 +8,7 @@ extern "C" {
 
 [[gnu::visibility("default")]] void* LibraryLooksUp(void* handle, const char* name) {
   void* found = dlsym(handle, name);
-  asm volatile("" ::: "memory");  // or it is a jump, and the caller is the program
+  asm volatile("" ::: "memory");  // else a tail jump makes the program the caller
   return found;
 }
 
@@ -18,7 +18,7 @@ extern "C" {
   return &cuGetProcAddress_v2;
 }
 
-// The program has one of this name as well.
+// The program defines a function of this name as well.
 [[gnu::visibility("default")]] int cuOfSeveral() {
   return 1;
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds functions in the way that is named and prints what it found: "hook" in libvgpu.so, "driver"
-// in libcuda.so.1, "none", or the file that it is in.
+// Finds functions in the named way and prints where it found them: "hook" in libvgpu.so, "driver"
+// in libcuda.so.1, "none", or the file's name.
 //
-//   linked                       what the program was linked with, and what a call answers
-//   default|next|self NAME       dlsym of RTLD_DEFAULT, RTLD_NEXT, dlopen(NULL)
-//   open NAME, version NAME VERSION   dlsym, dlvsym of dlopen("libcuda.so.1")
-//   again FILE                   a library that calls the driver, closed and opened again
-//   library-default|library-next NAME   the same, asked by a library
-//   plugin-default NAME          asked by a library that was opened, with what it needs
-//   program-default NAME         asked by the program when such a library is there
-//   weak FILE                    what a library refers to weakly, and what a call answers
-//   proc NAME VERSION FLAGS      cuGetProcAddress_v2: which hook as well, and what it says of it
-//   proc1 NAME VERSION FLAGS     the older one, which says nothing
+// `linked`: the function that the program was linked with, and the result of a call.
+// `default|next|self NAME`: dlsym of RTLD_DEFAULT, RTLD_NEXT, dlopen(NULL).
+// `open NAME`, `version NAME VERSION`: dlsym, dlvsym of dlopen("libcuda.so.1").
+// `again FILE`: a library that calls the driver, closed and opened again.
+// `library-default|library-next NAME`: the same lookups by a library.
+// `plugin-default NAME`: by a library that was opened, with its dependencies.
+// `program-default NAME`: by the program while such a library is open.
+// `weak FILE`: a library's weak reference, and the result of a call.
+// `proc NAME VERSION FLAGS`: cuGetProcAddress_v2, with the hook's name and the status.
+// `proc1 NAME VERSION FLAGS`: the older cuGetProcAddress, which has no status.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -22,12 +22,12 @@
 
 #include "limiter/driver/cuda.h"
 
-// Null where the program is not linked with them.
+// Null if the program is not linked with them.
 extern "C" [[gnu::weak]] void* LibraryLooksUp(void* handle, const char* name);
 extern "C" [[gnu::weak]] CUresult cuGetProcAddress_v2(const char*, void**, int, cuuint64_t,
                                                       CUdriverProcAddressQueryResult*);
 
-// The library has one of this name as well.
+// The library defines a function of this name as well.
 extern "C" [[gnu::visibility("default")]] int cuOfSeveral() {
   return 0;
 }
@@ -80,7 +80,7 @@ const char* Said(CUdriverProcAddressQueryResult status) {
 std::string Proc(const std::string& way, const char* name, int version, cuuint64_t flags) {
   void* handle = Open("libcuda.so.1");
   void* found = nullptr;
-  auto status = static_cast<CUdriverProcAddressQueryResult>(3);  // none that there is
+  auto status = static_cast<CUdriverProcAddressQueryResult>(3);  // none of the enum's
   if (way == "proc1") {
     reinterpret_cast<decltype(&cuGetProcAddress)>(dlsym(handle, "cuGetProcAddress"))(
         name, &found, version, flags);
@@ -88,14 +88,14 @@ std::string Proc(const std::string& way, const char* name, int version, cuuint64
     reinterpret_cast<decltype(&cuGetProcAddress_v2)>(dlsym(handle, "cuGetProcAddress_v2"))(
         name, &found, version, flags, &status);
   }
-  // Which hook: the driver has several functions for one symbol.
+  // The driver has several functions for one symbol, so the hook's name is printed.
   Dl_info info{};
   const bool is_hook = Where(found) == "hook" && dladdr(found, &info) != 0;
   return Where(found) + (is_hook ? std::string(" ") + info.dli_sname : "") + Said(status);
 }
 
-// A library that is linked with the driver is opened, calls it, and is closed; in between something
-// else comes to lie where the driver lay.
+// Three times it opens a library that is linked with the driver, calls it and closes it. Each time
+// a mapping then takes the place of the unloaded driver.
 std::string Again(const char* file) {
   std::string answers;
   for (int i = 0; i < 3; ++i) {

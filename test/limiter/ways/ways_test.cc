@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which a program may find the driver's functions, with the built libvgpu.so in it and
-// without: what it finds there, it finds here as a hook, and nothing else changes.
+// Every way in which a program may find the driver's functions, with the built libvgpu.so and
+// without. The program finds a hook where it found a function of the driver; all else is unchanged.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -21,7 +21,7 @@ std::string Printed(const std::string& program, const std::string& words,
   std::istringstream variables("LD_PRELOAD='" + preload + "' LD_LIBRARY_PATH=" + kHere + " " +
                                environment);
   std::string command = EMULATOR;
-  // Of the program alone: an emulator is of another processor.
+  // For the program only: the emulator runs on another processor.
   for (std::string one; variables >> one;) command += (*EMULATOR != 0 ? " -E " : " ") + one;
   return Output(command + " " + kHere + "/" + program + " " + words + " 2>&1");
 }
@@ -31,7 +31,7 @@ std::string Linked(const std::string& words, const std::string& environment = ""
   return Printed("ways_linked", words, Libvgpu(), environment);
 }
 
-// One that has to open it.
+// A program that has to open the driver.
 std::string Bare(const std::string& words, const std::string& environment = "") {
   return Printed("ways_bare", words, Libvgpu(), environment);
 }
@@ -76,7 +76,7 @@ TEST(WaysTest, AProgramMayLookEverywhere) {
   EXPECT_EQ(Linked("library-default cuGetProcAddress_v2"), "hook");
 }
 
-// The program does not see what a library was opened with, the library does.
+// An opened library sees its own dependencies, the program does not.
 TEST(WaysTest, ALibraryThatWasOpenedSeesTheDriverThatItNeeds) {
   EXPECT_EQ(Bare("plugin-default cuGetProcAddress_v2"), "hook");
   EXPECT_EQ(Bare("program-default cuGetProcAddress_v2"), "none");
@@ -95,7 +95,7 @@ TEST(WaysTest, TheNextDefinitionIsLookedForBehindWhoAsks) {
   EXPECT_EQ(Linked("library-next cuGetProcAddress_v2"), "hook");
 }
 
-// The loader is asked by the program itself, not by the limiter for it.
+// The program itself must ask the loader, as the answer depends on the caller.
 TEST(WaysTest, ANameThatIsNoneOfTheDriversMeansWhatItMeant) {
   EXPECT_EQ(Linked("next cuOfSeveral"), "libways_library.so");
   EXPECT_EQ(Linked("library-next cuOfSeveral"), "none");
@@ -112,7 +112,7 @@ TEST(WaysTest, ADriverThatWasUnloadedIsFoundAnew) {
   EXPECT_EQ(Bare("again libways_plugin.so"), "driver 0, driver 0, driver 0, ");
 }
 
-// Exported or not: then a symbol is what the version and the flags mean.
+// The driver's functions are exported or not. If not, version and flags decide what a symbol is.
 class HandedOutTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(HandedOutTest, TheDriverHandsOutTheHookOfTheVersionThatIsAskedFor) {
@@ -151,8 +151,8 @@ TEST_P(HandedOutTest, WhatTheDriverSaysOfASymbolIsLeftAsItIs) {
   }
 }
 
-// As of CUDA 14 the symbol is what it was; as of 15 it is a function that nobody knows yet, whose
-// arguments may be others.
+// For CUDA 14 the symbol is the known function. For CUDA 15 it is an unknown one, which may take
+// other arguments.
 TEST_P(HandedOutTest, AVariantOfTheFutureIsLeftAlone) {
   EXPECT_EQ(Bare("proc cuMemGetInfo 14000 0", GetParam()), "hook cuMemGetInfo_v2, found");
   EXPECT_EQ(Bare("proc cuMemGetInfo 15000 0", GetParam()), "driver, found");

@@ -55,7 +55,7 @@ std::string LinksText(uint64_t down) {
 }  // namespace
 
 nvml::Answer<Condition> ReadCondition(const nvml::Library& library, nvml::DeviceHandle gpu) {
-  const auto errors = library.UncorrectedEccErrors(gpu);
+  const auto errors = library.EccErrors(gpu, nvml::MemoryErrorType::kUncorrected);
   if (!errors && !IsUntold(errors.error())) return tl::unexpected(errors.error());
   const auto rows = library.Remapped(gpu);
   if (!rows && !IsUntold(rows.error())) return tl::unexpected(rows.error());
@@ -91,8 +91,7 @@ std::optional<Evidence> TroubleOf(const Condition& before, const Condition& now)
   }
   if (before.ecc_errors && now.ecc_errors > before.ecc_errors) {
     return NeedsReset(
-        fmt::format("errors of its memory that ECC cannot correct are {} and were "
-                    "{}; reset the GPU",
+        fmt::format("its memory has {} errors that ECC cannot correct, up from {}; reset the GPU",
                     *now.ecc_errors, *before.ecc_errors));
   }
   if (const uint64_t down = before.links_up & ~now.links_up; down != 0) {

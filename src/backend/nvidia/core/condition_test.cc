@@ -25,8 +25,8 @@ TEST(Condition, ASoundGpuHasNothing) {
 
 TEST(Condition, MemoryErrorsThatGrowNeedAReset) {
   EXPECT_EQ(Trouble({.ecc_errors = 2}, {.ecc_errors = 5}),
-            "fatal reset-needed errors of its memory that ECC cannot correct are 5 and were 2; "
-            "reset the GPU; remedy reset");
+            "fatal reset-needed its memory has 5 errors that ECC cannot correct, up from 2; reset "
+            "the GPU; remedy reset");
 }
 
 TEST(Condition, MemoryThatWaitsForItsSpareNeedsAReset) {

@@ -90,7 +90,7 @@ struct EventWatcher::State : std::enable_shared_from_this<State> {
 // Each scan tries again if the thread could not start.
 void EventWatcher::State::Begin() {
   thread.Start([state = shared_from_this()] { state->Run(); },
-               "events of GPUs are not told, checks go on");
+               "cannot receive the events of GPUs; checks continue");
 }
 
 // The thread's loop. The library is let go of before every pause.
@@ -110,7 +110,8 @@ void EventWatcher::State::Run() {
     if (time.now() - began > kLongestRetry) retries.Succeeded();
     if (failure.empty()) continue;
     if (failure != trouble) {
-      log::Warn("events of GPUs are not told, checks go on; tried again", {{"error", failure}});
+      log::Warn("cannot receive the events of GPUs; checks continue, and the agent retries",
+                {{"error", failure}});
     }
     trouble = std::move(failure);
     told_watched = 0;
@@ -187,7 +188,7 @@ void EventWatcher::State::RegisterAll(const nvml::Library& library, nvml::EventS
     if (types && *types != 0) continue;
     const std::string why = types ? "it does not support them" : library.Text(types.error());
     if (told_gpus.insert(uuid + why).second) {
-      log::Warn("a GPU tells of no events, only checks see it", {{"gpu", uuid}, {"error", why}});
+      log::Warn("a GPU reports no events; only checks watch it", {{"gpu", uuid}, {"error", why}});
     }
   }
   SetWatched(registered.gpus.size(), registered.refused);

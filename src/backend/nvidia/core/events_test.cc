@@ -142,10 +142,9 @@ TEST_F(EventsTest, AGpuThatKnowsNoEventsIsToldOnceAndCostsNoOther) {
 
   EXPECT_EQ(watcher->Refusal(Uuid(0)), std::nullopt);
   EXPECT_EQ(log_.Await(3).back(), "INFO events of GPUs are watched gpus=1");
-  EXPECT_EQ(log_.Await(3)[1],
-            fmt::format("WARN a GPU tells of no events, only checks see it gpu={} error=\"it does "
-                        "not support them\"",
-                        Uuid(0)));
+  EXPECT_EQ(log_.Await(3)[1], fmt::format("WARN a GPU reports no events; only checks watch it "
+                                          "gpu={} error=\"it does not support them\"",
+                                          Uuid(0)));
 }
 
 TEST_F(EventsTest, AGpuWhoseEventsAreRefusedIsAskedAgainUntilTheyAreTaken) {
@@ -173,7 +172,7 @@ TEST_F(EventsTest, AnEventSetThatBreaksIsMadeAnewAndThatIsToldOnce) {
 
   EXPECT_EQ(heard_.Await(1), (std::vector<Event>{{.gpu = Uuid(0), .xid = 79}}));
   EXPECT_EQ(log_.Await(3)[2],
-            "WARN events of GPUs are not told, checks go on; tried again "
+            "WARN cannot receive the events of GPUs; checks continue, and the agent retries "
             "error=\"nvmlEventSetWait_v2: Unknown Error (999)\"");
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "backend/nvidia/core/claims.h"
+#include "backend/pci_place.h"
 #include "base/text.h"
 #include "config/schema/family.h"
 
@@ -44,6 +45,9 @@ Device DescribeBase(const os::Root& root, const std::string& resource, const Nvi
   device.order = static_cast<int>(gpu.index) * kOrderStep;
   if (gpu.numa >= 0) device.numa_nodes = {gpu.numa};
   device.memory = gpu.memory;
+  DeviceTraits traits;
+  if (!gpu.pci.empty()) ReadPciPlace(root, gpu.pci, traits);
+  device.traits = std::move(traits);
   const auto add = [&](const std::string& path) {
     device.nodes.push_back({.host_path = Below(config.dev_root, path), .container_path = path});
   };
@@ -135,11 +139,10 @@ void AddImex(const os::Root& root, const NvidiaConfig& config, Device& device) {
   if (auto node = ImexNode(root, config)) {
     device.nodes.push_back(*std::move(node));
   } else if (config.imex == Imex::kRequired && !device.defect) {
-    device.defect =
-        Error{Reason::kUnreadable,
-              fmt::format("{} is required and there is no such device: start nvidia-imex, or make "
-                          "the channel",
-                          kImexChannel)};
+    device.defect = Error{
+        Reason::kUnreadable,
+        fmt::format("{} is required and does not exist: start nvidia-imex, or make the channel",
+                    kImexChannel)};
   }
 }
 

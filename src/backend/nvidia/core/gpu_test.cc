@@ -91,6 +91,17 @@ TEST_F(GpuTest, ItsNodesAreThoseOfAllGpusThatAreThereAndItsOwn) {
   EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()), expected);
 }
 
+TEST_F(GpuTest, ItsPlaceOnTheBusIsThatOfSysfs) {
+  const std::string place = "pci0000:4a/0000:4a:02.0/0000:4e:00.0";
+  Write("/sys/devices/" + place + "/vendor");
+  ASSERT_TRUE(os::MakeDirectories(root_.Path("/sys/bus/pci/devices")));
+  ASSERT_EQ(symlink(("../../../devices/" + place).c_str(),
+                    root_.Path("/sys/bus/pci/devices/0000:4e:00.0").c_str()),
+            0);
+
+  EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()).traits->pci_path, place);
+}
+
 TEST_F(GpuTest, ItsIndexIsKnownFromItsPlace) {
   EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100()).order, 3 * kOrderStep);
   EXPECT_EQ(Describe(root_, "nvidia.com/gpu", {}, A100(), MigDevice{.index = 7}).order,
@@ -155,10 +166,9 @@ TEST_F(GpuTest, WithoutARequiredImexChannelNoGpuIsOfUse) {
   const Device device = Describe(root_, "a.com/b", {.imex = Imex::kRequired}, A100());
 
   EXPECT_EQ(device.nodes, Nodes("", {"/dev/nvidia5"}));
-  EXPECT_EQ(device.defect,
-            (Error{Reason::kUnreadable,
-                   "/dev/nvidia-caps-imex-channels/channel0 is required and there is no such "
-                   "device: start nvidia-imex, or make the channel"}));
+  EXPECT_EQ(device.defect, (Error{Reason::kUnreadable,
+                                  "/dev/nvidia-caps-imex-channels/channel0 is required and does "
+                                  "not exist: start nvidia-imex, or make the channel"}));
 }
 
 TEST_F(GpuTest, WithoutNumaItIsNearToAll) {

@@ -101,7 +101,7 @@ std::vector<Key> TunableKeys() {
        .values = NamesOf(core_policy),
        .field = BindEnum(kVgpuConfig, &VirtualGpu::core_policy, core_policy)},
       {.name = "taskPriority",
-       .doc = "The priority of the container's work if HAMi's monitor watches the GPU. The lower "
+       .doc = "The priority of the container's work if a monitor watches the GPU. The lower "
               "number goes first, 0 before 1.",
        .example = "0",
        .default_note = "1, the library's own default",
@@ -176,9 +176,9 @@ std::vector<Key> PlaceKeys() {
 void CheckDirectory(const VirtualGpu& vgpu, const std::string& section,
                     config::Findings& findings) {
   if (vgpu.directory.find_first_of(" \t\r\n:") == std::string::npos) return;
-  findings.Report(Reason::kConfigBadValue, section + ".vgpu.directory",
-                  "has a space or a colon, at which a container's loader would part the path of "
-                  "the library, and load none");
+  findings.Report(
+      Reason::kConfigBadValue, section + ".vgpu.directory",
+      "has a space or a colon, where a container's loader would split the library's path");
 }
 
 // With "/" at its end, a path is followed through a link even by calls that do not follow links.
@@ -263,7 +263,7 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
   }
   if (!kind.mig.empty()) {
     findings.Report(Reason::kConfigUnsupported, section + ".mig",
-                    "cannot stand beside 'policy: vgpu', which divides whole GPUs");
+                    "cannot be combined with 'policy: vgpu', which divides whole GPUs");
   }
   const bool equal = kind.vgpu.mode == VirtualGpu::Mode::kEqual;
   if (equal && resource.policy.replicas > kMostParts && !findings.IsBad(path + ".replicas")) {
@@ -279,7 +279,8 @@ void CheckVgpu(const config::Resource& resource, const std::string& path,
   }
   if (!kind.vgpu.install.empty() && !kind.vgpu.library.empty()) {
     findings.Report(Reason::kConfigBadValue, section + ".vgpu.install",
-                    "cannot stand beside 'library': the agent brings the library, or it is there");
+                    "cannot be combined with 'library': either the agent copies the library, or it "
+                    "already exists");
   }
   CheckSizes(resource, kind.vgpu, path, section, findings);
   CheckRequested(resource, section + ".vgpu", findings);

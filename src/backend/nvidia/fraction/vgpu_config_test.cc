@@ -80,16 +80,15 @@ TEST(VgpuConfig, WhatCannotBeSharedOutIsRefused) {
             "of compute time\n");
   EXPECT_EQ(
       ToldOf("policy: vgpu, replicas: 2, nvidia: {mig: 1g.10gb}"),
-      "resources[0].nvidia.mig cannot stand beside 'policy: vgpu', which divides whole GPUs\n");
+      "resources[0].nvidia.mig cannot be combined with 'policy: vgpu', which divides whole GPUs\n");
 }
 
 TEST(VgpuConfig, ADirectoryThatTheLoaderWouldPartIsRefused) {
   for (const char* directory : {"/opt/my vgpu", "/opt/vgpu:2"}) {
-    EXPECT_EQ(
-        ToldOf(fmt::format("policy: vgpu, replicas: 2, nvidia: {{vgpu: {{directory: '{}'}}}}",
-                           directory)),
-        "resources[0].nvidia.vgpu.directory has a space or a colon, at which a container's loader "
-        "would part the path of the library, and load none\n");
+    EXPECT_EQ(ToldOf(fmt::format("policy: vgpu, replicas: 2, nvidia: {{vgpu: {{directory: '{}'}}}}",
+                                 directory)),
+              "resources[0].nvidia.vgpu.directory has a space or a colon, where a container's "
+              "loader would split the library's path\n");
   }
 }
 
@@ -102,14 +101,14 @@ TEST(VgpuConfig, TheDirectoryThatAllContainersOnceSharedIsOfNoUse) {
 
 TEST(VgpuConfig, OneLibraryIsEnough) {
   EXPECT_EQ(ToldOf("policy: vgpu, replicas: 2, nvidia: {vgpu: {install: /a.so, library: /b.so}}"),
-            "resources[0].nvidia.vgpu.install cannot stand beside 'library': the agent brings the "
-            "library, or it is there\n");
+            "resources[0].nvidia.vgpu.install cannot be combined with 'library': either the agent "
+            "copies the library, or it already exists\n");
 }
 
 TEST(VgpuConfig, ACardMayBeOneVirtualGpu) {
   EXPECT_EQ(ToldOf("policy: vgpu, replicas: 1, nvidia: {}"), "");
   EXPECT_EQ(ToldOf("policy: vgpu, nvidia: {}"),
-            "resources[0].policy is 'vgpu' and needs the key 'replicas' beside it\n");
+            "resources[0].policy is 'vgpu' and needs the key 'replicas'\n");
 }
 
 TEST(VgpuConfig, TheLibraryIsToldOfItsLogWhenToLimitAndWhoGoesFirst) {

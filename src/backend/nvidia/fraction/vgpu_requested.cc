@@ -191,15 +191,14 @@ void CheckRequested(const config::Resource& resource, const std::string& path,
   }
   if (!vgpu.sizes.empty()) {
     findings.Report(Reason::kConfigBadValue, path + ".sizes",
-                    "cannot stand beside 'mode: requested', where each pod says what it wants");
+                    "cannot be combined with 'mode: requested', where each pod sets its own size");
   }
   const Rendering& rendering = resource.rendering;
   const bool any_cdi = std::ranges::any_of(rendering.strategies, IsCdi);
   if (any_cdi && !WritesCdi(rendering)) {
     findings.Report(Reason::kConfigUnsupported, path + ".mode",
-                    "is 'requested', and sizes that pods ask for need CDI documents of the agent's "
-                    "own, or no CDI at all: choose 'strategies: [cdi-cri]' and the 'cdi.kind' "
-                    "k8s.device-plugin.nvidia.com/gpu");
+                    "is 'requested', which needs the agent's own CDI documents or no CDI: set "
+                    "'strategies: [cdi-cri]' and the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu");
   }
 }
 

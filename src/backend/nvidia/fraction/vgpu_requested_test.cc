@@ -86,17 +86,16 @@ TEST(VgpuRequested, SizesAreNotToldTwice) {
   EXPECT_EQ(
       ToldOfKeys("mode: requested, sizes: [{memory: 1, cores: 1}]"),
       "resources[0].nvidia.vgpu.sizes has 1 sizes for 10 virtual GPUs of a card ('replicas')\n"
-      "resources[0].nvidia.vgpu.sizes cannot stand beside 'mode: requested', where each pod says "
-      "what it wants\n");
+      "resources[0].nvidia.vgpu.sizes cannot be combined with 'mode: requested', where each pod "
+      "sets its own size\n");
 }
 
 TEST(VgpuRequested, WhereThereIsCdiItNeedsDocumentsOfOurOwn) {
   EXPECT_EQ(
       ToldOfKeys("mode: requested",
                  "strategies: [cdi-cri], cdi: {kind: nvidia.com/gpu, write: false}, nvidia: "),
-      "resources[0].nvidia.vgpu.mode is 'requested', and sizes that pods ask for need CDI "
-      "documents of the agent's own, or no CDI at all: choose 'strategies: [cdi-cri]' and "
-      "the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu\n");
+      "resources[0].nvidia.vgpu.mode is 'requested', which needs the agent's own CDI documents or "
+      "no CDI: set 'strategies: [cdi-cri]' and the 'cdi.kind' k8s.device-plugin.nvidia.com/gpu\n");
 }
 
 TEST(VgpuRequested, WithoutCdiItIsServedAsWell) {

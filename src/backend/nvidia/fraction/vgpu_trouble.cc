@@ -12,17 +12,16 @@ std::optional<Error> VgpuTrouble(const NvidiaConfig& config, const Device& devic
   if (!vgpu.on) return std::nullopt;
   if (!device.parent.empty()) {
     return Error{Reason::kMigLayout,
-                 "virtual GPUs are parts of a whole GPU, and this is a MIG device: take "
-                 "'inMigMode' out, or choose another policy"};
+                 "virtual GPUs are parts of a whole GPU, and this is a MIG device: remove "
+                 "'inMigMode', or choose another policy"};
   }
   const bool requested = vgpu.mode == NvidiaConfig::Vgpu::Mode::kRequested;
   if (device.memory <= 0 && vgpu.sizes.empty()) {
-    return Error{Reason::kUnreadable,
-                 fmt::format("the driver does not tell how much memory it has: say it by "
-                             "'nvidia: {{memoryIfUntold: ...}}'{}",
-                             requested ? ""
-                                       : ", or what each virtual GPU has by "
-                                         "'nvidia: {vgpu: {sizes: ...}}'")};
+    return Error{
+        Reason::kUnreadable,
+        fmt::format(
+            "the driver does not report its memory: set 'nvidia: {{memoryIfUntold: ...}}'{}",
+            requested ? "" : ", or 'nvidia: {vgpu: {sizes: ...}}'")};
   }
   int64_t given = 0;
   for (const NvidiaConfig::Vgpu::Size& size : vgpu.sizes) given += size.memory;

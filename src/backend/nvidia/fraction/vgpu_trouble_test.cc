@@ -28,12 +28,10 @@ TEST(VgpuTroubleTest, OfAnotherPolicyIsNone) {
 }
 
 TEST(VgpuTroubleTest, EqualPartsOfUnknownMemoryNameTheKeysThatMendIt) {
-  EXPECT_EQ(
-      VgpuTrouble(InSizes(), GpuWith(0)),
-      (Error{Reason::kUnreadable,
-             "the driver does not tell how much memory it has: say it by 'nvidia: "
-             "{memoryIfUntold: ...}', or what each virtual GPU has by 'nvidia: {vgpu: {sizes: "
-             "...}}'"}));
+  EXPECT_EQ(VgpuTrouble(InSizes(), GpuWith(0)),
+            (Error{Reason::kUnreadable,
+                   "the driver does not report its memory: set 'nvidia: "
+                   "{memoryIfUntold: ...}', or 'nvidia: {vgpu: {sizes: ...}}'"}));
 }
 
 TEST(VgpuTroubleTest, WhatPodsAskForOfUnknownMemoryNamesTheKeyThatMendsIt) {
@@ -42,7 +40,7 @@ TEST(VgpuTroubleTest, WhatPodsAskForOfUnknownMemoryNamesTheKeyThatMendsIt) {
 
   EXPECT_EQ(VgpuTrouble(config, GpuWith(0)),
             (Error{Reason::kUnreadable,
-                   "the driver does not tell how much memory it has: say it by 'nvidia: "
+                   "the driver does not report its memory: set 'nvidia: "
                    "{memoryIfUntold: ...}'"}));
 }
 
@@ -77,8 +75,8 @@ TEST(VgpuTroubleTest, AMigDeviceIsNoWholeGpu) {
 
   EXPECT_EQ(VgpuTrouble(InSizes(), mig),
             (Error{Reason::kMigLayout,
-                   "virtual GPUs are parts of a whole GPU, and this is a MIG device: take "
-                   "'inMigMode' out, or choose another policy"}));
+                   "virtual GPUs are parts of a whole GPU, and this is a MIG device: remove "
+                   "'inMigMode', or choose another policy"}));
 }
 
 }  // namespace

@@ -43,10 +43,10 @@ void Log(unsigned index, const Geometry& geometry) {
   if (geometry.mig_enabled && geometry.mig_uuids.empty()) {
     return log::Warn("a GPU is in MIG mode and has no MIG devices", {{"gpu", geometry.uuid}});
   }
-  log::Info("a GPU is divided otherwise than before", {{"index", index},
-                                                       {"gpu", geometry.uuid},
-                                                       {"mig", geometry.mig_enabled},
-                                                       {"devices", geometry.mig_uuids.size()}});
+  log::Info("a GPU's division has changed", {{"index", index},
+                                             {"gpu", geometry.uuid},
+                                             {"mig", geometry.mig_enabled},
+                                             {"devices", geometry.mig_uuids.size()}});
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ struct GeometryWatch::State : std::enable_shared_from_this<State> {
 // Each scan tries again if the thread could not start.
 void GeometryWatch::State::Begin() {
   thread.Start([state = shared_from_this()] { state->Run(); },
-               "a change of MIG devices is seen by scans alone");
+               "changes of MIG devices are seen by scans only");
 }
 
 void GeometryWatch::State::Run() {

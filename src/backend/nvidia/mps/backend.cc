@@ -25,7 +25,7 @@ Status MpsBackend::Start(BackendEvents& events) {
     watch_ = *std::move(watch);
     watch_->Watch({directory_});
   } else {
-    log::Warn("MPS is looked at by checks alone", watch.error(), {{"directory", directory_}});
+    log::Warn("MPS is watched by checks only", watch.error(), {{"directory", directory_}});
   }
   return gpus_->Start(events);
 }

@@ -150,7 +150,7 @@ void CheckMps(const config::Resource& resource, const std::string& path, const s
   }
   if (!kind.mig.empty()) {
     findings.Report(Reason::kConfigUnsupported, section + ".mig",
-                    "cannot stand beside 'policy: mps': MPS shares whole GPUs");
+                    "cannot be combined with 'policy: mps': MPS shares whole GPUs");
   }
   if (resource.policy.replicas > kMostMpsClients && !findings.IsBad(path + ".replicas")) {
     findings.Report(Reason::kConfigBadValue, path + ".replicas",

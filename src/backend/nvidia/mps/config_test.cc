@@ -61,12 +61,13 @@ std::string MessagesFor(const std::string& resource) {
 TEST(MpsConfig, WhatMpsCannotShareIsRefused) {
   EXPECT_EQ(MessagesFor("policy: mps, replicas: 49, nvidia: {}"),
             "resources[0].replicas is 49: MPS serves at most 48 clients on a GPU\n");
-  EXPECT_EQ(MessagesFor("policy: mps, replicas: 2, nvidia: {mig: 1g.10gb}"),
-            "resources[0].nvidia.mig cannot stand beside 'policy: mps': MPS shares whole GPUs\n");
+  EXPECT_EQ(
+      MessagesFor("policy: mps, replicas: 2, nvidia: {mig: 1g.10gb}"),
+      "resources[0].nvidia.mig cannot be combined with 'policy: mps': MPS shares whole GPUs\n");
   EXPECT_EQ(MessagesFor("policy: mps, replicas: 2, dummy: {}"),
             "resources[0].policy is 'mps', which devices of 'dummy' do not have\n");
   EXPECT_EQ(MessagesFor("policy: mps, nvidia: {}"),
-            "resources[0].policy is 'mps' and needs the key 'replicas' beside it\n");
+            "resources[0].policy is 'mps' and needs the key 'replicas'\n");
   EXPECT_EQ(MessagesFor("policy: mps, replicas: 2, nvidia: {mps: {sizes: [{memory: 1}]}}"),
             "resources[0].nvidia.mps.sizes[0] needs one of 'index', 'uuid' and 'model'\n");
 }

@@ -64,11 +64,11 @@ std::string MpsStatusText(const MpsStatus& status) {
 
 Result<MpsStatus> ParseMpsStatus(std::string_view text) {
   const Result<json::Value> value = json::Parse(text);
-  if (!value || !value->is_object()) return Fail(Reason::kStateCorrupt, "it is no JSON object");
+  if (!value || !value->is_object()) return Fail(Reason::kStateCorrupt, "it is not a JSON object");
   const json::Object& object = value->get_object();
   const std::string name = json::GetString(object, "state").value_or("");
   const auto* state = std::ranges::find(kStates, name, MpsStateName);
-  if (state == kStates.end()) return Fail(Reason::kStateCorrupt, "it has no state that is known");
+  if (state == kStates.end()) return Fail(Reason::kStateCorrupt, "its state is unknown");
   MpsStatus status{.state = *state,
                    .detail = json::GetString(object, "detail").value_or(""),
                    .pid = SmallInt(json::GetInt(object, "pid").value_or(0)),
@@ -95,8 +95,8 @@ std::optional<Evidence> MpsTrouble(const Result<MpsStatus>& status, std::string_
   if (!status || status->boot != boot) {
     const bool absent = status || status.error().reason == Reason::kNotFound;
     return Out(kFatal, Reason::kMpsDown,
-               absent ? "MPS was not started: 'tessera mps' has said nothing of it"
-                      : "what 'tessera mps' says of MPS cannot be read: " + status.error().message);
+               absent ? "MPS was not started: 'tessera mps' has written no status"
+                      : "the status from 'tessera mps' cannot be read: " + status.error().message);
   }
   if (const auto refused = status->refused.find(device); refused != status->refused.end()) {
     return Out(kFatal, Reason::kMpsUnfit, refused->second);
@@ -107,14 +107,14 @@ std::optional<Evidence> MpsTrouble(const Result<MpsStatus>& status, std::string_
   // The agent counts these like any unknown check.
   if (now > status->next) {
     return Out(EvidenceKind::kUnknown, Reason::kMpsDown,
-               fmt::format("'tessera mps' has said nothing of MPS for {}",
+               fmt::format("'tessera mps' has not updated its status for {}",
                            MeasuredText(now - status->answered)));
   }
   if (status->state == MpsState::kSilent) {
     return Out(EvidenceKind::kBad, Reason::kMpsDown, status->detail);
   }
   if (!status->served.contains(device)) {
-    return Out(kFatal, Reason::kMpsDown, "the MPS control daemon that runs does not know it");
+    return Out(kFatal, Reason::kMpsDown, "the running MPS control daemon does not serve it");
   }
   return std::nullopt;
 }

@@ -45,7 +45,7 @@ TEST(MpsStatusTest, ADaemonThatAnswersIsWellForTheGpusThatItServes) {
   EXPECT_EQ(StatusTrouble(kReady), "good");
   EXPECT_EQ(StatusTrouble(kReady, "GPU-b"), "fatal mps-unfit it is too old");
   EXPECT_EQ(StatusTrouble(kReady, "GPU-c"),
-            "fatal mps-down the MPS control daemon that runs does not know it");
+            "fatal mps-down the running MPS control daemon does not serve it");
 }
 
 TEST(MpsStatusTest, OneThatIsDownOrSilentIsNotWell) {
@@ -60,18 +60,18 @@ TEST(MpsStatusTest, OneThatIsDownOrSilentIsNotWell) {
 
 TEST(MpsStatusTest, NoWordIsNoGoodWord) {
   EXPECT_EQ(StatusTrouble(kReady, "GPU-a", Steady(Duration(20'001))),
-            "unknown mps-down 'tessera mps' has said nothing of MPS for 10.0 s");
+            "unknown mps-down 'tessera mps' has not updated its status for 10.0 s");
   EXPECT_EQ(StatusTrouble(Fail(Reason::kNotFound, "cannot open status.json")),
-            "fatal mps-down MPS was not started: 'tessera mps' has said nothing of it");
-  EXPECT_EQ(StatusTrouble(Fail(Reason::kStateCorrupt, "it is no JSON object")),
-            "fatal mps-down what 'tessera mps' says of MPS cannot be read: it is no JSON object");
+            "fatal mps-down MPS was not started: 'tessera mps' has written no status");
+  EXPECT_EQ(StatusTrouble(Fail(Reason::kStateCorrupt, "it is not a JSON object")),
+            "fatal mps-down the status from 'tessera mps' cannot be read: it is not a JSON object");
 }
 
 TEST(MpsStatusTest, AWordOfAnotherBootIsNone) {
   MpsStatus status = kReady;
   status.boot = "a";
   EXPECT_EQ(StatusTrouble(status),
-            "fatal mps-down MPS was not started: 'tessera mps' has said nothing of it");
+            "fatal mps-down MPS was not started: 'tessera mps' has written no status");
 }
 
 }  // namespace

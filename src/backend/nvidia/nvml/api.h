@@ -59,6 +59,39 @@ struct Memory {  // bytes
 };
 static_assert(sizeof(Memory) == 24);
 
+inline constexpr uint32_t kMemoryVersion2 = 40 | 2 << 24;  // the size and the version
+
+struct MemoryV2 {  // bytes
+  uint32_t version;
+  uint64_t total;
+  uint64_t reserved;  // by driver and firmware; neither used nor free
+  uint64_t free;
+  uint64_t used;
+};
+static_assert(sizeof(MemoryV2) == 40);
+
+struct Utilization {  // percent of the time, lately
+  uint32_t gpu;       // with a kernel
+  uint32_t memory;    // with memory traffic
+};
+static_assert(sizeof(Utilization) == 8);
+
+// A value without a function of its own.
+inline constexpr uint32_t kMemoryTemperature = 82;
+struct FieldValue {
+  uint32_t field;
+  uint32_t scope;
+  int64_t time;     // microseconds since 1970
+  int64_t latency;  // microseconds
+  uint32_t type;
+  Return result;
+  union {
+    uint32_t number;  // of kMemoryTemperature
+    uint64_t room;
+  };
+};
+static_assert(sizeof(FieldValue) == 40);
+
 struct DeviceAttributes {  // of a MIG device
   uint32_t multiprocessors;
   uint32_t shared_copy_engines;
@@ -137,6 +170,9 @@ enum class EccCounterType : int {
   kAggregate = 1
 };  // since the driver started; over the device's life
 
+enum class TemperatureSensor : int { kGpu = 0 };
+enum class ClockType : int { kGraphics = 0, kSm = 1, kMemory = 2 };
+
 // The closest level that two GPUs share; smaller is closer.
 enum class TopologyLevel : int {
   kInternal = 0,   // one board
@@ -167,7 +203,8 @@ struct Function<Return(Parameters...)> {
   Pointer call = NotThere;
 };
 
-// The functions used, each by the newest name that all drivers since 450 have.
+// The functions used, each by the newest name that all drivers since 450 have. A _v2 that is newer
+// stands beside the function that takes its place.
 struct Api {
 #define NVML_FUNCTION(name, symbol, ...) Function<Return(__VA_ARGS__)> name{#symbol};
 #include "backend/nvidia/nvml/functions.def"

@@ -215,9 +215,8 @@ Answer<unsigned> Library::GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_inst
   return tl::unexpected(Failure{api_.DeviceGetGpuInstanceProfileInfo.name, Return::kNotSupported});
 }
 
-Answer<uint64_t> Library::UncorrectedEccErrors(DeviceHandle gpu) const {
-  return Ask<uint64_t>(api_.DeviceGetTotalEccErrors, gpu, MemoryErrorType::kUncorrected,
-                       EccCounterType::kVolatile);
+Answer<uint64_t> Library::EccErrors(DeviceHandle gpu, MemoryErrorType type) const {
+  return Ask<uint64_t>(api_.DeviceGetTotalEccErrors, gpu, type, EccCounterType::kVolatile);
 }
 
 Answer<Library::RemappedRows> Library::Remapped(DeviceHandle gpu) const {
@@ -227,7 +226,10 @@ Answer<Library::RemappedRows> Library::Remapped(DeviceHandle gpu) const {
   const auto failed =
       Ask<unsigned>(api_.DeviceGetRemappedRows, gpu, &corrected, &uncorrected, &pending);
   if (!failed) return tl::unexpected(failed.error());
-  return RemappedRows{.pending = pending != 0, .failed = *failed != 0};
+  return RemappedRows{.corrected = corrected,
+                      .uncorrected = uncorrected,
+                      .pending = pending != 0,
+                      .failed = *failed != 0};
 }
 
 Answer<bool> Library::IsPageRetirementPending(DeviceHandle gpu) const {
@@ -238,6 +240,58 @@ Answer<bool> Library::IsPageRetirementPending(DeviceHandle gpu) const {
 
 Answer<uint64_t> Library::ClockReasons(DeviceHandle gpu) const {
   return Ask<uint64_t>(api_.DeviceGetClocksEventReasons, gpu);
+}
+
+Answer<MemoryV2> Library::MemoryWithReserved(DeviceHandle gpu) const {
+  MemoryV2 memory{.version = kMemoryVersion2, .total = 0, .reserved = 0, .free = 0, .used = 0};
+  const Return code = api_.DeviceGetMemoryInfoV2.call(gpu, &memory);
+  if (code == Return::kSuccess) return memory;
+  return tl::unexpected(Failure{api_.DeviceGetMemoryInfoV2.name, code});
+}
+
+Answer<Utilization> Library::UtilizationOf(DeviceHandle gpu) const {
+  return Ask<Utilization>(api_.DeviceGetUtilizationRates, gpu);
+}
+
+Answer<unsigned> Library::EncoderUtilization(DeviceHandle gpu) const {
+  unsigned percent = 0;
+  const auto period = Ask<unsigned>(api_.DeviceGetEncoderUtilization, gpu, &percent);
+  return period.map([&](unsigned) { return percent; });
+}
+
+Answer<unsigned> Library::DecoderUtilization(DeviceHandle gpu) const {
+  unsigned percent = 0;
+  const auto period = Ask<unsigned>(api_.DeviceGetDecoderUtilization, gpu, &percent);
+  return period.map([&](unsigned) { return percent; });
+}
+
+Answer<unsigned> Library::Temperature(DeviceHandle gpu) const {
+  return Ask<unsigned>(api_.DeviceGetTemperature, gpu, TemperatureSensor::kGpu);
+}
+
+Answer<unsigned> Library::MemoryTemperature(DeviceHandle gpu) const {
+  FieldValue value{};
+  value.field = kMemoryTemperature;
+  Return code = api_.DeviceGetFieldValues.call(gpu, 1, &value);
+  if (code == Return::kSuccess) code = value.result;
+  if (code == Return::kSuccess) return value.number;
+  return tl::unexpected(Failure{api_.DeviceGetFieldValues.name, code});
+}
+
+Answer<unsigned> Library::Power(DeviceHandle gpu) const {
+  return Ask<unsigned>(api_.DeviceGetPowerUsage, gpu);
+}
+
+Answer<uint64_t> Library::Energy(DeviceHandle gpu) const {
+  return Ask<uint64_t>(api_.DeviceGetTotalEnergyConsumption, gpu);
+}
+
+Answer<unsigned> Library::Clock(DeviceHandle gpu, ClockType type) const {
+  return Ask<unsigned>(api_.DeviceGetClockInfo, gpu, type);
+}
+
+Answer<unsigned> Library::PcieReplays(DeviceHandle gpu) const {
+  return Ask<unsigned>(api_.DeviceGetPcieReplayCounter, gpu);
 }
 
 Answer<EventSetHandle> Library::MakeEventSet() const {
@@ -290,7 +344,7 @@ std::shared_ptr<Session> Session::Of(const os::Root& root, const std::string& dr
 
 namespace {
 Result<LibraryPtr> Released() {
-  return Fail(Reason::kReleased, "NVML was let go of by 'tessera release'");
+  return Fail(Reason::kReleased, "NVML was closed by 'tessera release'");
 }
 }  // namespace
 
@@ -391,11 +445,11 @@ bool Session::is_released() const {
 std::vector<std::string> Session::HeldBy() const {
   const MutexLock lock(mutex_);
   std::vector<std::string> held;
-  if (opening_) held.emplace_back("the driver has not let NVML start yet");
+  if (opening_) held.emplace_back("the driver has not finished starting NVML");
   for (const auto& uses : in_flight_) {
     if (uses->closed()) continue;
     const std::set<unsigned> gpus = uses->gpus();
-    if (gpus.empty()) held.emplace_back("a call that is about no single GPU has not returned");
+    if (gpus.empty()) held.emplace_back("a call about all GPUs has not returned");
     for (const unsigned gpu : gpus) {
       held.push_back(fmt::format("a call about GPU {} has not returned", gpu));
     }

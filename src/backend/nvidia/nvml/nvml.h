@@ -87,14 +87,29 @@ class Library {
   Answer<unsigned> GpuInstanceProfile(DeviceHandle gpu, unsigned gpu_instance) const;
 
   // The GPU's condition.
-  Answer<uint64_t> UncorrectedEccErrors(DeviceHandle gpu) const;  // since the driver started
+  Answer<uint64_t> EccErrors(DeviceHandle gpu,
+                             MemoryErrorType type) const;  // since the driver started
   struct RemappedRows {
+    unsigned corrected = 0;  // for errors that ECC corrected
+    unsigned uncorrected = 0;
     bool pending = false;
     bool failed = false;
   };
   Answer<RemappedRows> Remapped(DeviceHandle gpu) const;
   Answer<bool> IsPageRetirementPending(DeviceHandle gpu) const;
   Answer<uint64_t> ClockReasons(DeviceHandle gpu) const;
+
+  // What the GPU measures of itself.
+  Answer<MemoryV2> MemoryWithReserved(DeviceHandle gpu) const;  // drivers since 510
+  Answer<Utilization> UtilizationOf(DeviceHandle gpu) const;
+  Answer<unsigned> EncoderUtilization(DeviceHandle gpu) const;  // percent
+  Answer<unsigned> DecoderUtilization(DeviceHandle gpu) const;  // percent
+  Answer<unsigned> Temperature(DeviceHandle gpu) const;         // degrees Celsius
+  Answer<unsigned> MemoryTemperature(DeviceHandle gpu) const;   // degrees Celsius
+  Answer<unsigned> Power(DeviceHandle gpu) const;               // milliwatts
+  Answer<uint64_t> Energy(DeviceHandle gpu) const;  // millijoules since the driver started
+  Answer<unsigned> Clock(DeviceHandle gpu, ClockType type) const;  // MHz
+  Answer<unsigned> PcieReplays(DeviceHandle gpu) const;
 
   Answer<EventSetHandle> MakeEventSet() const;
   void FreeEventSet(EventSetHandle set) const;

@@ -112,6 +112,35 @@ TEST_F(NvmlTest, AGpuIsDescribed) {
   EXPECT_EQ(library->MemoryOf(gpu)->total, uint64_t{81920} << 20);
 }
 
+TEST_F(NvmlTest, AGpuTellsWhatItMeasures) {
+  Session session = Here();
+  const LibraryPtr library = session.Open().value();
+  const DeviceHandle gpu = library->DeviceByIndex(3).value();
+
+  EXPECT_EQ(library->MemoryWithReserved(gpu)->reserved, uint64_t{2560} << 20);
+  EXPECT_EQ(library->UtilizationOf(gpu)->gpu, 0U);
+  EXPECT_EQ(library->EncoderUtilization(gpu), 0U);
+  EXPECT_EQ(library->DecoderUtilization(gpu), 0U);
+  EXPECT_EQ(library->Temperature(gpu), 31U);
+  EXPECT_EQ(library->MemoryTemperature(gpu), 34U);
+  EXPECT_EQ(library->Power(gpu), 61'400U);
+  EXPECT_EQ(library->Energy(gpu), 86'400'000'000U);
+  EXPECT_EQ(library->Clock(gpu, ClockType::kSm), 210U);
+  EXPECT_EQ(library->Clock(gpu, ClockType::kMemory), 1593U);
+  EXPECT_EQ(library->PcieReplays(gpu), 0U);
+}
+
+TEST_F(NvmlTest, AValueThatAGpuDoesNotHaveIsNotSupported) {
+  node_.SetHardware(
+      "driver: \"1\"\n"
+      "gpus: [{model: x, memory: 1, compute: \"1.0\", pci: \"0000:01:00.0\"}]\n");
+  Session session = Here();
+  const LibraryPtr library = session.Open().value();
+
+  EXPECT_EQ(library->MemoryTemperature(library->DeviceByIndex(0).value()).error(),
+            (Failure{"nvmlDeviceGetFieldValues", Return::kNotSupported}));
+}
+
 TEST_F(NvmlTest, AFailureIsToldInTheLibrarysWords) {
   Session session = Here();
   const LibraryPtr library = session.Open().value();
@@ -240,7 +269,7 @@ TEST_F(NvmlTest, AReleasedLibraryIsUnloadedAndNoneIsOpenedUntilItIsTakenUp) {
   AwaitClosed(session);
   EXPECT_FALSE(IsLoaded());
   EXPECT_EQ(session.Open().error(),
-            (Error{Reason::kReleased, "NVML was let go of by 'tessera release'"}));
+            (Error{Reason::kReleased, "NVML was closed by 'tessera release'"}));
 
   session.TakeUp();
   EXPECT_TRUE(session.Open());
@@ -288,8 +317,7 @@ TEST_F(NvmlTest, ACallThatHangsKeepsAReleasedLibraryOpenAndIsNamed) {
     EXPECT_EQ(session.HeldBy(), std::vector<std::string>{"a call about GPU 2 has not returned"});
     EXPECT_TRUE(IsLoaded());
   }
-  EXPECT_EQ(session.HeldBy(),
-            std::vector<std::string>{"a call that is about no single GPU has not returned"});
+  EXPECT_EQ(session.HeldBy(), std::vector<std::string>{"a call about all GPUs has not returned"});
 
   library = nullptr;
   AwaitClosed(session);
