@@ -29,13 +29,13 @@ class Tree:
         return (self.root / name).read_text(encoding="utf-8", errors="replace")
 
     def has(self, path, page):
-        """Whether there is such a path, or the page says that it is an example."""
+        """Whether the path exists, or the page names it as an example."""
         path = posixpath.normpath(path)
         return path in self.known or any(part.isupper() for part in path.split("/")) or any(
             path == invented or path.startswith(invented + "/") for invented in page.invented)
 
     def trouble(self, path, anchor):
-        """What is wrong with a path from the root, and an anchor in it."""
+        """The fault of a path from the root and an anchor in it, or None."""
         path = posixpath.normpath(path)
         if path not in self.known:
             return f"there is no {path}"
@@ -51,7 +51,7 @@ class Block:
         self.text = ""
 
     def lines(self):
-        """Lines of shell as (number, command, here-document), those that go on put together."""
+        """Lines of shell as (number, command, here-document); continued lines are joined."""
         rows, at = self.text.split("\n"), 0
         while at < len(rows):
             number, line, document = self.line + at, rows[at], ""
@@ -70,14 +70,14 @@ class Block:
                 yield number, line, document
 
     def files(self):
-        """(line, text) of what the block has of files: itself, or its here-documents."""
+        """(line, text) of the files in the block: itself, or its here-documents."""
         if self.language == "sh":
             return [(number + 1, document) for number, _, document in self.lines() if document]
         return [(self.line, self.text)]
 
 
 class Page:
-    """Its blocks, and its prose with as many lines, in which blocks and comments are blank."""
+    """A page's blocks, and its prose: the same lines, with blocks and comments blank."""
 
     def __init__(self, name, text):
         self.name, self.blocks, self.open_fence = name, [], None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of a build as tools/check-docs asks them: --help, and whether a file is good."""
+"""The programs of a build, for tools/check-docs: their --help, and their checks of a file."""
 
 import functools
 import json
@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 PROGRAMS = ("tessera", "tessera-scheduler", "tessera-sim")
-# They need nothing and change nothing.
+# These need no input and change nothing.
 RUN = ("tessera version", "tessera completion", "tessera man", "tessera config print", "tessera config schema",
        "tessera-scheduler version", "tessera-scheduler config print", "tessera-sim version")
 PLACEHOLDER = re.compile(r"[A-Z]{2}|^[A-Z]$|…|\.\.\.|<|\$")
@@ -33,7 +33,7 @@ class Build:
             return 1, "", str(error)
 
     def check_file(self, command, text):
-        """(exit code, [(line, what is said of it)])"""
+        """(exit code, [(line, message)])"""
         with tempfile.NamedTemporaryFile("w", suffix=".yaml", dir=self.scratch) as file:
             file.write(text)
             file.flush()
@@ -43,7 +43,7 @@ class Build:
 
     @functools.lru_cache(maxsize=None)
     def help(self, words):
-        """(subcommands, flags -> whether each takes a value, whether it has arguments), or what is wrong."""
+        """(subcommands, {flag: whether it takes a value}, whether there are arguments), or the fault."""
         code, text, said = self.run([*words, "--help"])
         if code:
             return said.split("\n")[0] or f"{' '.join(words)} --help fails"
@@ -56,11 +56,11 @@ class Build:
         return re.findall(r"^  (\S+)", parts.get("Commands", ""), re.M), flags, "Arguments" in parts
 
     def is_elsewhere(self, words):
-        """Whether a command says only which program has it."""
+        """Whether the command only names the program that has it."""
         return f" is '{PROGRAMS[2]} " in str(self.help(words))
 
     def trouble(self, words):
-        """What is wrong with a command of ours."""
+        """The fault of a command of ours, or None."""
         path, rest = (words[0],), list(words[1:])
         if rest == ["--version"]:
             return None
