@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package check is what all end-to-end tests say in the same words.
+// Package check has the assertions that all end-to-end tests share.
 package check
 
 import (
@@ -26,7 +26,7 @@ func Equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-// ByNumber sorts ids by their value.
+// ByNumber sorts ids in place by their numbers.
 func ByNumber(ids []string) []string {
 	slices.SortFunc(ids, func(a, b string) int {
 		x, _ := strconv.Atoi(a)
@@ -36,7 +36,7 @@ func ByNumber(ids []string) []string {
 	return ids
 }
 
-// Numbers are the ids from first to last.
+// Numbers returns the ids from first to last, both included.
 func Numbers(first, last int) []string {
 	var ids []string
 	for n := first; n <= last; n++ {

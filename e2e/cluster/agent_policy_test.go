@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	authorization "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,13 +16,14 @@ import (
 )
 
 const (
-	aboutOthers = "the agent of node " + policyOther + " writes about that node alone"
-	namesNoNode = "the agent's token names no node: it is none that kubelet asked for (Kubernetes 1.30 and later)"
-	notOfNodes  = "an agent does not write this of its node: "
-	notOfPods   = "an agent does not write this of pods: "
+	aboutOthers = "the agent of node " + policyOther + " may write only to that node and its pods"
+	namesNoNode = "the agent's token names no node: use a token that kubelet requested (Kubernetes 1.30 and later)"
+	notOfNodes  = "an agent may not change these fields of its node: "
+	notOfPods   = "an agent may not change these fields of pods: "
 )
 
-// installAgentPolicies applies them with settings: pairs of a variable and its expression.
+// installAgentPolicies applies the agents' policies of deploy/. Settings are pairs: a variable of
+// the policies, and the expression that replaces its own.
 func (c *cluster) installAgentPolicies(t *testing.T, settings ...string) {
 	t.Helper()
 	policies := c.readManifests(t, agentPolicies)
@@ -47,7 +47,8 @@ func patchNode(ctx context.Context, client kubernetes.Interface, patch string, w
 	return err
 }
 
-// attempt is a patch of a node or pod, and what a policy says to it.
+// attempt is a patch of a node or pod, and the refusal that a policy must give; "" if it must allow
+// the patch.
 type attempt struct{ patch, refused string }
 
 func statusOf(member string) string { return `{"status":{` + member + `}}` }
@@ -90,7 +91,7 @@ func TestAnAgentWritesOfItsNodeWhatItIsForAndNothingElse(t *testing.T) {
 	ofStatus := append([]attempt{
 		{conditionOf("DevicesUnhealthy"), ""},
 		{`{"status":{"conditions":[{"type":"DevicesUnhealthy","$patch":"delete"}]}}`, ""},
-		{conditionOf("Ready"), ""}, // as it is
+		{conditionOf("Ready"), ""}, // the value that it has already
 		{`{"status":{"conditions":[{"type":"Ready","status":"False"}]}}`, notOfNodes + "conditions of others"},
 		{`{"status":{"conditions":[{"type":"Ready","$patch":"delete"}]}}`, notOfNodes + "conditions of others"},
 		{statusOf(`"addresses":[{"type":"InternalIP","address":"10.9.8.7"}]`), notOfNodes + "status.addresses"},
@@ -189,7 +190,8 @@ func TestAnAgentFitsPodsOfItsNodeInWhereThatIsConfigured(t *testing.T) {
 	c.expectOfPod(t, as(t, hamiAgent, policyOther), []attempt{{annotating(allocated, `"y"`), aboutOthers}})
 }
 
-// eventOf is one as agents make them, of what is in a namespace in that.
+// eventOf makes an event in the agent's format, about an object in the default namespace or about a
+// node.
 func eventOf(kind, name, node string) *v1.Event {
 	event := &v1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: "e2e-", Namespace: metav1.NamespaceDefault},
@@ -216,8 +218,8 @@ func TestAnAgentTellsOfItsNodeAndOfPodsAndSaysThatItDoes(t *testing.T) {
 		must(t, c.client.CoreV1().Events(metav1.NamespaceDefault).
 			DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	})
-	const notFromThere = "an event of the agent of node " + policyNode + " says that it is from there"
-	const notAlone = "the agent of node " + policyNode + " tells of that node and of pods alone, not of "
+	const notFromThere = "an event from the agent of node " + policyNode + " must name tessera and that node as its source"
+	const notAlone = "the agent of node " + policyNode + " may report events of that node and of pods, not of "
 	changed := func(change func(*v1.Event)) *v1.Event {
 		event := eventOf("Pod", "pod", policyNode)
 		change(event)
@@ -247,7 +249,7 @@ func TestAnAgentTellsOfItsNodeAndOfPodsAndSaysThatItDoes(t *testing.T) {
 	}
 }
 
-// It asks the API server what the roles of deploy/ come to.
+// The API server evaluates the roles that deploy/ ships.
 func TestAnAgentsRoleHasNoRightThatItDoesNotNeed(t *testing.T) {
 	c := theCluster(t)
 	for _, flavour := range []string{"nvidia", "hami"} {
@@ -257,11 +259,9 @@ func TestAnAgentsRoleHasNoRightThatItDoesNotNeed(t *testing.T) {
 		}
 	}
 	may := func(user, verb, resource, part string) bool {
-		review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{User: user,
-			ResourceAttributes: &authorization.ResourceAttributes{Verb: verb, Resource: resource, Subresource: part}}}
-		got, err := c.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+		allowed, err := c.may(t.Context(), user, verb, resource, part)
 		must(t, err)
-		return got.Status.Allowed
+		return allowed
 	}
 	rights := map[string][]string{}
 	for _, user := range []string{nvidiaAgent, hamiAgent} {

@@ -19,14 +19,14 @@ const (
 	agentState     = "/var/lib/tessera"
 )
 
-// installAgent applies deploy/examples/daemonset.yaml as it ships, or as change has it, and waits
-// until the agent is ready. It goes with the test, and so do all pods and all that it remembers.
+// installAgent applies deploy/examples/daemonset.yaml, edited by change unless that is nil, and
+// waits until the agent is ready. The test's end removes the agent, its state and all pods.
 func (c *cluster) installAgent(t *testing.T, change func(manifest)) {
 	t.Helper()
 	c.install(t, change, c.readManifests(t, "examples/daemonset.yaml")...)
 }
 
-// install is the same with any manifests.
+// install does the same with any manifests.
 func (c *cluster) install(t *testing.T, change func(manifest), manifests ...manifest) {
 	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll(agentState)) })
@@ -46,7 +46,7 @@ func (c *cluster) install(t *testing.T, change func(manifest), manifests ...mani
 	c.waitForAgent(t)
 }
 
-// agentPods are the agent's pods, two of them during an update.
+// agentPods returns the agent's pods: two of them during an update.
 func (c *cluster) agentPods(ctx context.Context) ([]v1.Pod, error) {
 	list, err := c.client.CoreV1().Pods(agentNamespace).
 		List(ctx, metav1.ListOptions{LabelSelector: agentSelector})
@@ -56,7 +56,7 @@ func (c *cluster) agentPods(ctx context.Context) ([]v1.Pod, error) {
 	return list.Items, nil
 }
 
-// waitForAgent waits until there is one agent, it is ready, and returns its pod.
+// waitForAgent waits until exactly one agent is there and ready, and returns its pod.
 func (c *cluster) waitForAgent(t *testing.T) *v1.Pod {
 	t.Helper()
 	var agent *v1.Pod
@@ -79,7 +79,7 @@ func (c *cluster) waitForAgent(t *testing.T) *v1.Pod {
 	return agent
 }
 
-// waitForDevices waits until the node shows so many of so many NPUs: "63 of 64".
+// waitForDevices waits for the node's counts of NPUs, allocatable of capacity: "63 of 64".
 func (c *cluster) waitForDevices(t *testing.T, counts string) {
 	t.Helper()
 	c.waitForResource(t, npu, counts)
@@ -101,7 +101,7 @@ func (c *cluster) waitForResource(t *testing.T, name v1.ResourceName, counts str
 	})
 }
 
-// tessera runs one of the commands that people use, in the agent's container.
+// tessera runs a tessera command in the agent's container and returns its output.
 func (c *cluster) tessera(t *testing.T, arguments ...string) string {
 	t.Helper()
 	command := append([]string{"/usr/bin/tessera"}, arguments...)

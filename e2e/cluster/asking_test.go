@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	hookDirectory = "/usr/local/vgpu"   // HAMi's
-	saidDirectory = "/var/lib/e2e-said" // one file for each time that a container was started
+	hookDirectory = "/usr/local/vgpu"   // HAMi's directory in containers and on the node
+	saidDirectory = "/var/lib/e2e-said" // one file for each start of a container
 )
 
-// asked is what a container asks for of each of its GPUs.
+// asked is a container's request: a count of GPUs, and for each of them memory in MiB or percent,
+// and cores in percent.
 type asked struct{ count, memory, percentage, cores int64 }
 
 func askedBy(container v1.Container) asked {
@@ -55,21 +56,23 @@ func (a asked) limits() v1.ResourceList {
 	return limits
 }
 
-// What a container finds: its limits, GPUs and library, and what is in its own directory, in which
-// it leaves its name.
+// showVGPUs prints the container's limits, GPUs, preloaded library, and the files of its own
+// directory. It first writes the pod's UID and the container's name there: a second name shows that
+// two containers share the directory.
 const showVGPUs = `env | grep -E '^(CUDA_|NVIDIA_VISIBLE|GPU_CORE)' | sort | sed -E 's#/[0-9a-f-]{32,36}#/GRANT#'; ` +
 	`ls /dev | grep '^nvidia[0-9]'; [ ! -s /etc/ld.so.preload ] || cat /etc/ld.so.preload; [ ! -d ` + hookDirectory +
 	` ] || { echo "$POD_UID $CONTAINER" >>` + hookDirectory + `/own; sort -u ` + hookDirectory + `/own; ls ` +
 	hookDirectory + `; }; `
 
-// report writes down what the container finds, whose it is, and what its pod's annotation says.
+// report writes one report into /said: the container's identity, its pod's annotation, and the
+// output of showVGPUs. The rename makes a report complete as soon as it is visible.
 const report = `said=$(mktemp /said/.XXXXXX); { echo "$POD_UID $CONTAINER"; echo "$ALLOCATED"; ` + showVGPUs +
 	`} >$said 2>&1; mv $said /said/${said#/said/.}; `
 
-// crashTwice ends a container with an error the first two times.
+// crashTwice ends the container with an error on its first two runs.
 const crashTwice = `echo >>/runs/$CONTAINER; [ $(wc -l </runs/$CONTAINER) -gt 2 ] || exit 1; `
 
-// containerAsking is a container that reports, and then runs the script.
+// containerAsking makes a container that reports, then runs the script.
 func containerAsking(name string, asks asked, script string) v1.Container {
 	from := func(name, path string) v1.EnvVar {
 		return v1.EnvVar{Name: name, ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: path}}}
@@ -83,8 +86,8 @@ func containerAsking(name string, asks asked, script string) v1.Container {
 	}
 }
 
-// podAsking is a pod for HAMi's scheduler. It has the node's network: one of its own is what takes
-// longest to make.
+// podAsking makes a pod for HAMi's scheduler. It uses the node's network, because a network of its
+// own is the slowest part of a pod's start.
 func podAsking(name string, containers ...v1.Container) *v1.Pod {
 	pod := podOf(name, 0, "")
 	kind := v1.HostPathDirectoryOrCreate
@@ -97,7 +100,7 @@ func podAsking(name string, containers ...v1.Container) *v1.Pod {
 	return pod
 }
 
-// withInit is the pod with containers before its others.
+// withInit gives the pod these init containers.
 func withInit(pod *v1.Pod, containers ...v1.Container) *v1.Pod {
 	pod.Spec.InitContainers = containers
 	return pod
@@ -109,12 +112,13 @@ func sidecar(container v1.Container) v1.Container {
 	return container
 }
 
-// byIndex has the parts as the container sees its GPUs.
+// byIndex sorts the parts by card index, the order in which the container sees its GPUs.
 func byIndex(parts []part) []part {
 	return slices.SortedFunc(slices.Values(parts), func(a, b part) int { return cmp.Compare(a.card.Index, b.card.Index) })
 }
 
-// received is what a container must say that it finds, by what was chosen for it.
+// received returns the report that a container must write, given the parts that the scheduler chose
+// for it. Without CDI, a variable names the GPUs.
 func (h *hami) received(pod types.UID, container string, parts []part) string {
 	text := received(pod, container, parts)
 	if !h.namesGPUs || text == "" {
@@ -127,7 +131,7 @@ func (h *hami) received(pod types.UID, container string, parts []part) string {
 	return strings.Replace(text, "VISIBLE_DEVICES=void", "VISIBLE_DEVICES="+strings.Join(names, ","), 1)
 }
 
-// received is that where CDI brings it.
+// received returns that report for a grant that arrives by CDI.
 func received(pod types.UID, container string, parts []part) string {
 	if len(parts) == 0 {
 		return ""
@@ -157,7 +161,7 @@ type said struct {
 	text       string
 }
 
-// readSaid reads all reports but those in known, and adds them there.
+// readSaid adds all reports to known that are not yet in it.
 func readSaid(known map[string]said) error {
 	entries, err := os.ReadDir(saidDirectory)
 	if err != nil {
@@ -184,7 +188,7 @@ func readSaid(known map[string]said) error {
 	return nil
 }
 
-// expectNoReport: no container of the pod has begun.
+// expectNoReport checks that no container of the pod has started.
 func expectNoReport(t *testing.T, pod *v1.Pod) {
 	t.Helper()
 	known := map[string]said{}
@@ -196,7 +200,7 @@ func expectNoReport(t *testing.T, pod *v1.Pod) {
 	}
 }
 
-// mismatch says how a report differs from what was chosen for its pod; "" where it does not.
+// mismatch compares a report with the scheduler's choice for its pod. It returns "" if they agree.
 func (h *hami) mismatch(one said) string {
 	chosen := h.placementOf(one.pod)
 	if one.annotation != chosen.allocated {
@@ -209,7 +213,7 @@ func (h *hami) mismatch(one said) string {
 	return ""
 }
 
-// waitForSaid waits until so many reports of a container are there, and returns what they say.
+// waitForSaid waits until a container has written this many reports, and returns their texts.
 func waitForSaid(t *testing.T, pod types.UID, container string, runs int) (texts []string) {
 	t.Helper()
 	known := map[string]said{}
@@ -231,7 +235,8 @@ func waitForSaid(t *testing.T, pod types.UID, container string, runs int) (texts
 	return texts
 }
 
-// expectSaid waits for so many reports of a container and checks that each is of what was chosen.
+// expectSaid waits for this many reports of a container and checks that each matches the
+// scheduler's choice.
 func (h *hami) expectSaid(t *testing.T, pod types.UID, container string, runs int) {
 	t.Helper()
 	for _, text := range waitForSaid(t, pod, container, runs) {
@@ -239,7 +244,7 @@ func (h *hami) expectSaid(t *testing.T, pod types.UID, container string, runs in
 	}
 }
 
-// createAsking makes the pod and returns it as the API server has it.
+// createAsking creates the pod and returns it as the API server stored it.
 func (c *cluster) createAsking(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	made, err := c.pods().Create(t.Context(), pod, metav1.CreateOptions{})

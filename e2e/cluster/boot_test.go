@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// A file stands in for the kernel's id of the boot, on the node and in every container, so that the
-// node can be "booted" alone.
+// A file stands in for the kernel's boot id, on the node and in every container. So the tests can
+// "boot" the node alone.
 const (
 	bootIDFile     = "/e2e/boot_id"
 	bootIDOfKernel = "/proc/sys/kernel/random/boot_id"
@@ -27,8 +27,8 @@ func newBootID() error {
 	return os.WriteFile(bootIDFile, []byte(string(uuid.NewUUID())+"\n"), 0o444)
 }
 
-// boot ends the node as a loss of power does and starts it again, with first being started before
-// all else. The control plane runs on, as it does where it has machines of its own.
+// boot ends the node like a power failure and starts it again. It runs first before the node's
+// programs, and leaves the control plane running, as on machines of its own.
 func (c *cluster) boot(first func() error) error {
 	return inOrder(
 		c.killNode,
@@ -42,7 +42,8 @@ func (c *cluster) boot(first func() error) error {
 	)
 }
 
-// killNode kills all processes of these namespaces but the control plane and the test.
+// killNode kills all processes of this PID namespace except the control plane, the test and the
+// namespace's first process. It repeats until all are gone.
 func (c *cluster) killNode() error {
 	spared := []int{1, os.Getpid()}
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -71,7 +72,7 @@ func (c *cluster) killNode() error {
 	}
 }
 
-// dropMounts takes away what kubelet and containerd have mounted, the last first.
+// dropMounts removes the mounts of kubelet and containerd, the latest first.
 func dropMounts() error {
 	content, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {

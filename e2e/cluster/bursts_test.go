@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const burstSize = 30 // in long runs, and where bursts are timed
+const burstSize = 30 // in long runs, and in timed bursts
 
-// longRun is how many pods the tests of bursts start in a search for rare faults, TESSERA_E2E_PODS=300;
-// else 0.
+// longRun returns TESSERA_E2E_PODS, the number of pods in a search for rare faults, or 0 if it is
+// not set.
 func longRun(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("TESSERA_E2E_PODS")
@@ -33,13 +33,14 @@ func longRun(t *testing.T) int {
 	return count
 }
 
-// newBurstsOf are bursts of a size, and how many pods they start; in long runs those are others.
+// newBurstsOf starts a scheduler and returns bursts of this size, and the number of pods to start.
+// A long run has its own size and number.
 func (c *cluster) newBurstsOf(t *testing.T, size, pods int) (*bursts, int) {
 	t.Helper()
 	return c.newBurstsWith(t, c.startRequested(t), size, pods)
 }
 
-// newBurstsWith are such bursts by a scheduler that runs.
+// newBurstsWith does the same with a scheduler that runs already.
 func (c *cluster) newBurstsWith(t *testing.T, h *hami, size, pods int) (*bursts, int) {
 	t.Helper()
 	if more := longRun(t); more > 0 {
@@ -48,24 +49,24 @@ func (c *cluster) newBurstsWith(t *testing.T, h *hami, size, pods int) (*bursts,
 	return &bursts{cluster: c, hami: h, size: size, runs: map[types.UID]map[string]int{}, refused: map[string]int{}}, pods
 }
 
-// bursts makes pods of all kinds come at once, one burst after another, and compares what each of
-// their containers finds with what was chosen for it. Its results are good once run has returned.
+// bursts creates pods of all kinds in bursts, and compares each container's report with the
+// scheduler's choice. Its results are final once run has returned.
 type bursts struct {
 	cluster *cluster
 	hami    *hami
-	size    int // of each
+	size    int // pods in a burst
 
 	mutex   sync.Mutex
-	runs    map[types.UID]map[string]int // reports of each container
+	runs    map[types.UID]map[string]int // reports of each container, by pod
 	reports int
-	wrong   []string // reports of what was chosen for somebody else, or nobody
+	wrong   []string // reports that do not match the scheduler's choice
 	refused map[string]int
-	next    int // of what is asked for
+	next    int // makes each request differ
 	bound   int // pods whose containers have all reported
 }
 
-// run starts so many pods, and deletes those of a burst once all of their containers have reported.
-// The next ones have the same names.
+// run starts this many pods. It deletes each burst once all its containers have reported, and gives
+// the next burst the same names.
 func (b *bursts) run(ctx context.Context, pods int) error {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -94,7 +95,7 @@ func (b *bursts) run(ctx context.Context, pods int) error {
 	return <-unread
 }
 
-// read compares reports as they come. Its own goroutine.
+// read compares reports as they arrive, on its own goroutine.
 func (b *bursts) read(ctx context.Context) error {
 	known := map[string]said{}
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -137,7 +138,7 @@ func (b *bursts) count(one said) {
 	}
 }
 
-// has says whether all containers of a pod have reported so often.
+// has says whether each container of the pod has reported at least this often.
 func (b *bursts) has(pod types.UID, runs map[string]int) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -149,7 +150,7 @@ func (b *bursts) has(pod types.UID, runs map[string]int) bool {
 	return true
 }
 
-// asks is what the next container asks for: no two the same.
+// asks returns the request of the next container, different from the ones before.
 func (b *bursts) asks() asked {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -157,7 +158,8 @@ func (b *bursts) asks() asked {
 	return asked{count: 1, memory: 500 + int64(b.next)*7%7600, cores: 1 + int64(b.next)%10}
 }
 
-// podOfKind is one of all the kinds of pods, and how often its containers will report at least.
+// podOfKind makes a pod of one of the ten kinds, and returns the least number of reports from each
+// container.
 func (b *bursts) podOfKind(kind int, name string) (*v1.Pod, map[string]int) {
 	none := asked{}
 	main := containerAsking("main", b.asks(), stay)
@@ -192,8 +194,8 @@ func (b *bursts) podOfKind(kind int, name string) (*v1.Pod, map[string]int) {
 	return podAsking(name, main), map[string]int{"main": 1}
 }
 
-// runOne runs a pod until its containers have reported: one that kubelet refuses is made again, as
-// a Deployment would, and so is each seventh as soon as it is bound. Any goroutine.
+// runOne runs a pod until its containers have reported. It recreates a pod that kubelet refuses, as
+// a Deployment would, and some pods as soon as they are bound. Any goroutine may call it.
 func (b *bursts) runOne(ctx context.Context, n int, name string) error {
 	for first := true; ; first = false {
 		pod, runs := b.podOfKind(n, name)
@@ -234,7 +236,7 @@ func (b *bursts) refuse(why string) {
 	b.refused[why]++
 }
 
-// make makes the pod as soon as there is no other of its name.
+// make creates the pod as soon as no other pod has its name.
 func (b *bursts) make(ctx context.Context, pod *v1.Pod) (made *v1.Pod, err error) {
 	waited := waitUntil(5*patient, func(context.Context) error {
 		if now := b.hami.now(pod.Name); now != nil && ctx.Err() == nil {
@@ -248,7 +250,8 @@ func (b *bursts) make(ctx context.Context, pod *v1.Pod) (made *v1.Pod, err error
 	return made, cmp.Or(waited, err)
 }
 
-// waitFor waits until done says so of the pod, which may take a busy machine minutes.
+// waitFor waits until done accepts the pod. The limit is five minutes, because a busy machine
+// starts a burst slowly.
 func (h *hami) waitFor(ctx context.Context, pod *v1.Pod, done func(*v1.Pod) bool) (*v1.Pod, error) {
 	now, err := h.waitForOrEnd(ctx, pod, done)
 	if err == nil && now == nil {
@@ -257,7 +260,7 @@ func (h *hami) waitFor(ctx context.Context, pod *v1.Pod, done func(*v1.Pod) bool
 	return now, err
 }
 
-// waitForOrEnd is the same, or nil where somebody has deleted the pod.
+// waitForOrEnd does the same, but returns nil if the pod was deleted.
 func (h *hami) waitForOrEnd(ctx context.Context, pod *v1.Pod, done func(*v1.Pod) bool) (now *v1.Pod, err error) {
 	seen := false
 	err = waitUntil(5*patient, func(context.Context) error {
@@ -283,7 +286,7 @@ func (h *hami) waitForOrEnd(ctx context.Context, pod *v1.Pod, done func(*v1.Pod)
 	return now, cmp.Or(err, ctx.Err())
 }
 
-// expectNoneWrong prints how it went.
+// expectNoneWrong prints the counts of the bursts and fails the test for each mismatch.
 func (b *bursts) expectNoneWrong(t *testing.T, what string) {
 	t.Helper()
 	refused := 0

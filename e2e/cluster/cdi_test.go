@@ -24,7 +24,7 @@ const (
 	cdiDocument = "/var/run/cdi/tessera-dummy.com_npu.json"
 )
 
-// installCdiAgent serves two NPUs with a device node and a mount each, by CDI alone.
+// installCdiAgent serves two NPUs by CDI alone, each with a device node and a mount.
 func (c *cluster) installCdiAgent(t *testing.T) map[string]number {
 	t.Helper()
 	nodes := makeNodes(t, npuNodes, "0", "1")
@@ -70,7 +70,8 @@ func TestACDIDocumentBringsVariableMountAndNode(t *testing.T) {
 			"npu0\nnpu1\na opens\nb opens\n")
 }
 
-// waitForFailure waits until kubelet says that it could not start a pod's container, and returns it.
+// waitForFailure waits for kubelet's event that a container of the pod failed to start, and returns
+// its message.
 func (c *cluster) waitForFailure(t *testing.T, name string) string {
 	t.Helper()
 	var said string
@@ -89,7 +90,7 @@ func (c *cluster) waitForFailure(t *testing.T, name string) string {
 	return said
 }
 
-// waitForDocument waits until the document is on disk as it was.
+// waitForDocument waits until the file on disk equals the document.
 func waitForDocument(t *testing.T, document []byte) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -101,9 +102,9 @@ func waitForDocument(t *testing.T, document []byte) {
 	})
 }
 
-// expectNoStartUntilPutBack checks that a pod does not start while something else is in the document's
-// place, which the agent leaves alone, that its events say why, and that it starts with all it should
-// have once that is gone: the agent puts the document back.
+// expectNoStartUntilPutBack checks that a pod cannot start while another file is in the document's
+// place. The agent must leave that file alone, and restore the document once the test has removed
+// it. Then the pod must start with its whole grant.
 func (c *cluster) expectNoStartUntilPutBack(t *testing.T, pod string, document []byte) {
 	t.Helper()
 	c.create(t, podOf(pod, 1, showGrant))
@@ -118,7 +119,7 @@ func (c *cluster) expectNoStartUntilPutBack(t *testing.T, pod string, document [
 	equal(t, "what the pod says", c.output(t, pod), "DUMMY_VISIBLE_DEVICES_0=0\nthis is NPU 0\nnpu0\n")
 }
 
-// readDocument reads what the agent wrote.
+// readDocument reads the agent's CDI document.
 func readDocument(t *testing.T) []byte {
 	t.Helper()
 	document, err := os.ReadFile(cdiDocument)
@@ -131,7 +132,7 @@ func TestNoContainerStartsWhileItsCDIDocumentIsGone(t *testing.T) {
 	c.installCdiAgent(t)
 	document := readDocument(t)
 
-	// Whoever is quicker: the agent puts back what was removed.
+	// The agent restores a removed document, so the test retries until its own Mkdir comes first.
 	eventually(t, func(context.Context) error {
 		if err := os.Remove(cdiDocument); err != nil {
 			return err
@@ -164,8 +165,8 @@ func TestACDIDocumentThatIsRemovedOrBrokenIsPutBackByTheAgent(t *testing.T) {
 	must(t, os.WriteFile(cdiDocument, []byte("{"), 0o644))
 	waitForDocument(t, document)
 	c.expectEvents(t, &v1.Pod{}, told{"Node " + nodeName, "Warning", "CdiDocumentChanged",
-		"the CDI document " + cdiDocument + " was removed by somebody else than the agent, which puts it back; " +
-			"find out who does that"})
+		"CDI document " + cdiDocument + " was removed by another program; the agent restores it. " +
+			"Find that program"})
 
 	c.create(t, podOf("after-all", 1, showGrant))
 	c.waitForPhase(t, "after-all", v1.PodSucceeded)
@@ -176,7 +177,7 @@ func TestACDIDocumentThatIsRemovedOrBrokenIsPutBackByTheAgent(t *testing.T) {
 func TestNoContainerStartsWhileSomebodyElsesCDIDocumentNamesItsDevice(t *testing.T) {
 	c := theCluster(t)
 	c.installCdiAgent(t)
-	foreign := filepath.Join(filepath.Dir(cdiDocument), "foreign.yaml") // JSON is YAML as well
+	foreign := filepath.Join(filepath.Dir(cdiDocument), "foreign.yaml") // JSON is valid YAML
 
 	must(t, os.WriteFile(foreign, readDocument(t), 0o644))
 	c.expectEvents(t, &v1.Pod{}, told{"Node " + nodeName, "Warning", "CdiConflict",
@@ -194,21 +195,21 @@ func TestNoContainerStartsWhileSomebodyElsesCDIDocumentNamesItsDevice(t *testing
 const (
 	gpuDocument = "/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json"
 	cudaLibrary = nvidiaRoot + "/usr/lib64/libcuda.so.570.172.08"
-	cudaLink    = nvidiaRoot + "/usr/lib64/libcuda.so.1" // by which programs load it
+	cudaLink    = nvidiaRoot + "/usr/lib64/libcuda.so.1" // the name that programs load
 )
 
-// byCdi is what makes a resource go by CDI whatever the runtime is.
+// byCdi makes a resource use CDI, whatever the runtime supports.
 const byCdi = "    strategies: [cdi-cri]\n    cdi: {kind: k8s.device-plugin.nvidia.com/gpu}\n"
 
-// installGPUs serves two GPUs on a node without NVIDIA's hooks. `more` is of the resource: by what it
-// goes, and how it is divided.
+// installGPUs serves two GPUs without NVIDIA's hooks. `more` are further lines of the resource:
+// strategies, policy.
 func (c *cluster) installGPUs(t *testing.T, more string) map[string]number {
 	t.Helper()
 	return c.installGPUsWith(t, more, "")
 }
 
-// installGPUsWith is the same with more that is said of the GPUs themselves, and directories of the
-// host that the agent has besides.
+// installGPUsWith also adds ofGPUs to the resource's nvidia section, and mounts further directories
+// of the host into the agent.
 func (c *cluster) installGPUsWith(t *testing.T, more, ofGPUs string, directories ...string) map[string]number {
 	t.Helper()
 	nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
@@ -223,7 +224,7 @@ func (c *cluster) installGPUsWith(t *testing.T, more, ofGPUs string, directories
 	return nodes
 }
 
-// installCuda puts the driver's library for programs beside the one that the agent loads.
+// installCuda puts a stand-in for libcuda.so.1 into the driver's library directory.
 func installCuda(t *testing.T) {
 	t.Helper()
 	must(t, os.WriteFile(cudaLibrary, []byte("this is the driver\n"), 0o755))
@@ -237,7 +238,8 @@ func installCuda(t *testing.T) {
 	})
 }
 
-// showGPUs says what a container got of the GPUs, all at once.
+// showGPUs prints the container's variables, driver library, device nodes, and which of the nodes
+// it may open. It writes all at once, so that the test reads a complete log.
 func showGPUs(nodes map[string]number) string {
 	return `{ env | grep NVIDIA | sort; cat /usr/lib64/libcuda.so.1; ls /dev | grep nvidia; ` +
 		tryToOpen("nvidia0", nodes["nvidia0"]) + tryToOpen("nvidia1", nodes["nvidia1"]) +
@@ -246,7 +248,7 @@ func showGPUs(nodes map[string]number) string {
 
 const cdiVariables = "NVIDIA_CTK_LIBCUDA_DIR=/usr/lib64\nNVIDIA_VISIBLE_DEVICES=void\n"
 
-// withGPU is what showGPUs says in a container with that one of the two GPUs alone.
+// withGPU returns the output of showGPUs in a container that has only this one of the two GPUs.
 func withGPU(index int) string {
 	lines := cdiVariables + "this is the driver\n" + fmt.Sprintf("nvidia%d\nnvidiactl\n", index)
 	for each := range 2 {
@@ -291,7 +293,7 @@ func TestReplicasOfAGPUAreThatGPUByItsCDIName(t *testing.T) {
 	equal(t, "how many pods say what", said, map[string]int{withGPU(0): 2, withGPU(1): 2})
 }
 
-// oneGPUInTwo has two equal MIG instances, and beside it there is a whole GPU.
+// oneGPUInTwo describes a GPU with two equal MIG instances, and one whole GPU.
 const (
 	mig         = v1.ResourceName("nvidia.com/mig-1g.10gb")
 	oneGPUInTwo = `driver: "570.172.08"
@@ -308,9 +310,9 @@ profiles:
 `
 )
 
-// installMIGByCdi serves the two instances by CDI alone. The kernel's list of who has which node is
-// below the agent's rootPrefix, for nobody can write in /proc; what else is below the driver's root
-// has to be there as well.
+// installMIGByCdi serves the two MIG instances by CDI alone. The kernel's list of MIG device nodes
+// lies below the agent's rootPrefix, because no process can write to /proc. Therefore the driver's
+// root and the CDI directory must be reachable below rootPrefix as well.
 func (c *cluster) installMIGByCdi(t *testing.T) map[string]number {
 	t.Helper()
 	nvidia.InstallAs(t, nvidiaRoot, oneGPUInTwo)
@@ -371,7 +373,8 @@ func TestACDIDocumentBringsAMIGInstanceAndNothingOfAnother(t *testing.T) {
 
 func TestAPodThatWantsAllGPUsByItsVariableHasTheOneItWasGranted(t *testing.T) {
 	c := theCluster(t)
-	// Nobody chose how GPUs reach containers: the node's status shows a runtime that reads CDI.
+	// No strategy is configured: the agent takes CDI, because the node's status reports a runtime
+	// that reads it.
 	nodes := c.installGPUs(t, "")
 	c.waitForResource(t, gpu, "2 of 2")
 	eventually(t, func(context.Context) error {

@@ -27,7 +27,7 @@ const (
 	apiServerAddress = "https://" + nodeAddress + ":" + apiServerPort
 )
 
-// authority signs the certificates of the cluster.
+// authority signs all certificates of the cluster.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -35,7 +35,7 @@ type authority struct {
 
 func keyFile(name string) string { return filepath.Join(keysDirectory, name) }
 
-// makeKeys writes all keys and certificates, and a kubeconfig for each program that needs one.
+// makeKeys writes all keys and certificates, and a kubeconfig for each of them.
 func makeKeys() error {
 	if err := os.MkdirAll(keysDirectory, 0o700); err != nil {
 		return err
@@ -70,7 +70,7 @@ func makeKeys() error {
 	return nil
 }
 
-// sign makes a key and its certificate; the first is the authority's own.
+// sign makes a key and its certificate. The first call makes the authority's own.
 func (a *authority) sign(name string, subject pkix.Name, hosts ...string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -134,7 +134,7 @@ func writeKubeconfig(name string) error {
 	return nil
 }
 
-// administrator is the configuration of a client that may do anything.
+// administrator returns the configuration of a client with all rights.
 func administrator() *rest.Config {
 	return &rest.Config{
 		Host: apiServerAddress,

@@ -16,12 +16,12 @@ import (
 
 const (
 	cgroupRoot     = "/sys/fs/cgroup"
-	folderVariable = "TESSERA_E2E_CGROUP" // the name of this run's folder, below each hierarchy
-	folderPrefix   = "tessera-e2e-"       // and the outermost process' id
+	folderVariable = "TESSERA_E2E_CGROUP" // the name of this run's folder, in each hierarchy
+	folderPrefix   = "tessera-e2e-"       // followed by the outermost process's id
 )
 
-// hierarchies are the cgroup file systems that containers are counted and limited in: one for each
-// set of controllers in version 1, one in all in version 2; none where memory is not limited.
+// hierarchies returns the mounted cgroup file systems: several in version 1, one in version 2. It
+// returns none if the memory controller is missing.
 func hierarchies() []string {
 	if controllers, err := os.ReadFile(cgroupRoot + "/cgroup.controllers"); err == nil {
 		if slices.Contains(strings.Fields(string(controllers)), "memory") {
@@ -65,12 +65,13 @@ func makeFolders(name string) error {
 	return nil
 }
 
-// inheritProcessors allows the folder what its parent is allowed; in version 1 it begins with nothing.
+// inheritProcessors copies the parent's CPUs and memory nodes to the folder. In version 1 a new
+// folder has none, and no process could enter it.
 func inheritProcessors(hierarchy, folder string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		allowed, err := os.ReadFile(filepath.Join(hierarchy, file))
 		if err != nil {
-			continue // not the hierarchy of that controller
+			continue // this hierarchy has no cpuset controller
 		}
 		if err := os.WriteFile(filepath.Join(folder, file), allowed, 0o644); err != nil {
 			return err
@@ -79,7 +80,8 @@ func inheritProcessors(hierarchy, folder string) error {
 	return nil
 }
 
-// passOnControllers lets the folder and those below it have all controllers, as version 2 wants it.
+// passOnControllers passes all controllers on to the folder and its children: in version 2 each
+// parent must do so.
 func passOnControllers(hierarchy, folder string) error {
 	controllers, err := os.ReadFile(filepath.Join(hierarchy, "cgroup.controllers"))
 	if err != nil {
@@ -96,7 +98,8 @@ func passOnControllers(hierarchy, folder string) error {
 	return nil
 }
 
-// removeFolders removes a run's folders and all below them, which no process is in any more.
+// removeFolders removes a run's folders with all folders below them. The kernel refuses to remove a
+// folder while a process is in it, so removeFolders retries for five seconds.
 func removeFolders(name string) {
 	for _, hierarchy := range hierarchies() {
 		root := filepath.Join(hierarchy, name)
@@ -126,7 +129,8 @@ func removeFolder(path string) error {
 	return syscall.Rmdir(path)
 }
 
-// removeLeftFolders removes those of runs that were killed before they could.
+// removeLeftFolders removes the folders of runs that were killed: their outermost process no longer
+// exists.
 func removeLeftFolders() {
 	for _, hierarchy := range hierarchies() {
 		left, _ := filepath.Glob(filepath.Join(hierarchy, folderPrefix+"*"))

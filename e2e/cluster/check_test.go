@@ -18,20 +18,20 @@ var (
 	numbers  = check.Numbers
 )
 
-// eventually waits until check has nothing to say.
+// eventually waits until check returns nil.
 func eventually(t *testing.T, check func(context.Context) error) {
 	t.Helper()
 	must(t, waitUntil(patient, check))
 }
 
-// eventuallyAll waits until check has nothing to say, as waitUntilAll does.
+// eventuallyAll waits until check returns nil, with the limit of waitUntilAll.
 func eventuallyAll(t *testing.T, check func(context.Context) (int, error)) {
 	t.Helper()
 	must(t, waitUntilAll(check))
 }
 
-// waitUntilAll asks again and again until check has nothing to say, which tells how far things are as
-// well. It is patient anew whenever they have come further: many take a busy machine minutes.
+// waitUntilAll repeats check until it returns nil. check also returns its progress. Each new
+// maximum restarts the limit, because a busy machine needs minutes for many pods.
 func waitUntilAll(check func(context.Context) (int, error)) error {
 	furthest, done := math.MinInt, false
 	for !done {
@@ -51,5 +51,5 @@ func waitUntilAll(check func(context.Context) (int, error)) error {
 	return nil
 }
 
-// listed are the ids of a list as containers get it: "3,17".
+// listed splits the list of ids that a container gets: "3,17".
 func listed(text string) []string { return strings.Split(strings.TrimSpace(text), ",") }

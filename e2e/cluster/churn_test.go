@@ -20,11 +20,12 @@ import (
 
 const (
 	heldDirectory = "/var/lib/e2e-held" // one file for each pod that holds devices
-	churners      = 6                   // so many pods at a time,
-	churnCount    = 4                   // of so many devices each
+	churners      = 6                   // pods at a time
+	churnCount    = 4                   // devices of each pod
 )
 
-// Scripts that write down which devices a container has from when to when, in seconds since boot.
+// These scripts record a container's devices and the start and stop of its holding, in seconds
+// since boot.
 const (
 	writeStart = `read now idle < /proc/uptime; echo "$DUMMY_VISIBLE_DEVICES $now" > /held/$HOSTNAME; `
 	writeStop  = `read now idle < /proc/uptime; echo "$now" >> /held/$HOSTNAME`
@@ -39,17 +40,17 @@ func holderOf(name string, count int64, script string) *v1.Pod {
 	return pod
 }
 
-// churn makes pods come and go. Its counts are good once it has stopped.
+// churn creates and deletes pods continuously. Its counts are final once stop has returned.
 type churn struct {
 	cluster *cluster
 	mutex   sync.Mutex
-	waiting map[string]chan *v1.Pod // pod -> who waits for its end
-	passed  int                     // pods that ran to their end
-	refused []string                // what kubelet said to those that it refused
-	failed  []error                 // what should not have happened
+	waiting map[string]chan *v1.Pod // by pod name: receives the pod when it has ended
+	passed  int                     // pods that succeeded
+	refused []string                // kubelet's messages to the pods that it refused
+	failed  []error                 // any other outcome
 }
 
-// startChurn starts pods until stop is called, which waits for the last ones.
+// startChurn creates pods until the caller calls stop, which waits for the last ones.
 func (c *cluster) startChurn(ctx context.Context) (churning *churn, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	u := &churn{cluster: c, waiting: map[string]chan *v1.Pod{}}
@@ -81,7 +82,7 @@ func (c *cluster) startChurn(ctx context.Context) (churning *churn, stop func())
 	}
 }
 
-// see tells whoever waits for a pod that it has ended. Any goroutine.
+// see passes a pod that has ended to its waiter. Any goroutine may call it.
 func (u *churn) see(pod *v1.Pod) {
 	if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
 		return
@@ -94,13 +95,15 @@ func (u *churn) see(pod *v1.Pod) {
 	}
 }
 
-// runOne runs a pod from its making to its end and counts how it went. Any goroutine.
+// runOne creates a pod, waits for its end, deletes it and counts its outcome. Any goroutine may
+// call it.
 func (u *churn) runOne(name string) {
+	// The waiter is registered first: the pod may end before Create returns.
 	ended := make(chan *v1.Pod, 1)
 	u.mutex.Lock()
 	u.waiting[name] = ended
 	u.mutex.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*patient) // several start and end at once
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patient) // several pods at once
 	defer cancel()
 	pod := holderOf(name, churnCount, writeStart+writeStop)
 	_, err := u.cluster.pods().Create(ctx, pod, metav1.CreateOptions{})
@@ -128,16 +131,16 @@ func (u *churn) runOne(name string) {
 	}
 }
 
-// span is the time during which a container had a device.
+// span is the time during which a pod held a device, in seconds since boot.
 type span struct {
 	pod         string
 	start, stop float64
 }
 
-// readHeld reads what containers wrote: device -> who had it, the first first.
+// readHeld reads the records of all containers: for each device its spans, the earliest first.
 func readHeld(t *testing.T) map[string][]span {
 	t.Helper()
-	const never = 1e12 // has not ended
+	const never = 1e12 // the stop of a container that still runs
 	paths, err := filepath.Glob(heldDirectory + "/*")
 	must(t, err)
 	held := map[string][]span{}
@@ -161,7 +164,7 @@ func readHeld(t *testing.T) map[string][]span {
 	return held
 }
 
-// doubleGrants says which devices two containers had at one time.
+// doubleGrants returns the devices that two containers held at the same time.
 func doubleGrants(held map[string][]span) (found []string) {
 	for id, spans := range held {
 		for n := 1; n < len(spans); n++ {

@@ -15,24 +15,24 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-const patient = time.Minute // for whatever should be there in seconds on a machine that is not busy
+const patient = 2 * time.Minute // the limit for steps that take seconds on an idle machine
 
-// cluster is a whole cluster of one node. It belongs to the goroutine of the tests.
+// cluster is a cluster of one node. It belongs to the goroutine of the tests.
 type cluster struct {
 	client    kubernetes.Interface
 	processes map[string]*process
-	order     []string // in which they were started first
+	order     []string // of their first starts
 	service   *forwarder
 }
 
-// shared is the cluster that all tests use one after another, once one has asked for it.
+// shared is the cluster of all tests, started by the first test that needs it.
 var shared struct {
 	cluster *cluster
 	err     error
 }
 
-// theCluster is the cluster. Where a failed test has left the node without kubelet or containerd, these
-// are started again.
+// theCluster returns the shared cluster. It restarts kubelet and containerd if a failed test has
+// left them stopped.
 func theCluster(t *testing.T) *cluster {
 	t.Helper()
 	if shared.cluster == nil && shared.err == nil {
@@ -56,7 +56,7 @@ func theCluster(t *testing.T) *cluster {
 	return c
 }
 
-// startCluster starts everything and waits until the node is ready.
+// startCluster starts all programs and waits until the node is ready.
 func startCluster() (*cluster, error) {
 	begun := time.Now()
 	c := &cluster{processes: map[string]*process{}}
@@ -91,7 +91,8 @@ func (c *cluster) start(name string, arguments ...string) (*process, error) {
 	return p, nil
 }
 
-// waitForServiceAccount waits for what every pod of a namespace needs first.
+// waitForServiceAccount waits for the default service account, without which the API server accepts
+// no pod.
 func (c *cluster) waitForServiceAccount() error {
 	return waitUntil(patient, func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).
@@ -100,7 +101,8 @@ func (c *cluster) waitForServiceAccount() error {
 	})
 }
 
-// stop ends the programs in the reverse order of their start. What is left ends with the namespaces.
+// stop kills the programs in the reverse order of their start. The kernel ends all other processes
+// with the namespaces.
 func (c *cluster) stop() {
 	for _, name := range slices.Backward(c.order) {
 		c.processes[name].end(syscall.SIGKILL)

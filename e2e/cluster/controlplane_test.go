@@ -53,7 +53,7 @@ func (c *cluster) startControlPlane() error {
 	return err
 }
 
-// startAPIServer starts it and waits until it is ready.
+// startAPIServer starts the API server and waits until it is ready.
 func (c *cluster) startAPIServer() error {
 	server, err := c.start("kube-apiserver",
 		"--etcd-servers=http://127.0.0.1:2379",
@@ -70,7 +70,8 @@ func (c *cluster) startAPIServer() error {
 		"--service-account-key-file="+keyFile("accounts.crt"),
 		"--service-account-signing-key-file="+keyFile("accounts.key"),
 		"--feature-gates=ResourceHealthStatus=true",
-		// It finds a webhook's pods itself: no kube-proxy runs.
+		// No kube-proxy runs, so the API server must resolve a webhook's Service to pod addresses
+		// itself.
 		"--enable-aggregator-routing=true")
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (c *cluster) startAPIServer() error {
 	return server.becomes("ready", ready)
 }
 
-// answers asks for a page that is there once its server is well.
+// answers returns a check that the page at url has status 200.
 func answers(url string) func(context.Context) error {
 	client := &http.Client{Timeout: time.Second}
 	return func(context.Context) error {

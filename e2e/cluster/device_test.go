@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// number is that of a kind of device node.
+// number is the major and minor number of a device node.
 type number struct{ major, minor uint32 }
 
-// Devices that do nothing when they are opened, and that runtimes let no container open unasked, as
-// they do /dev/null: loop-control, fuse, kvm, autofs, cpu_dma_latency, hpet.
+// These devices have no effect when a process opens them. Unlike /dev/null, runtimes do not allow
+// them by default: loop-control, fuse, kvm, autofs, cpu_dma_latency, hpet.
 var harmless = []number{{10, 237}, {10, 229}, {10, 232}, {10, 235}, {10, 259}, {10, 228}}
 
-// makeNodes makes a device node in the directory for each name, all of different devices. It skips
-// the test on a machine that has too few. They go with the test.
+// makeNodes makes a device node for each name, each of a different device. It skips the test if the
+// machine has too few of them. The test's end removes the directory.
 func makeNodes(t *testing.T, directory string, names ...string) map[string]number {
 	t.Helper()
 	must(t, os.MkdirAll(directory, 0o755))
@@ -48,7 +48,8 @@ func makeNodes(t *testing.T, directory string, names ...string) map[string]numbe
 	return made
 }
 
-// tryToOpen is a script that says whether a container may open a device, by a node of its own.
+// tryToOpen returns a script that prints whether the container may open a device, through a node of
+// its own.
 func tryToOpen(name string, device number) string {
 	return fmt.Sprintf("mknod /tmp/%[1]s c %[2]d %[3]d; if (: <>/tmp/%[1]s) 2>/dev/null; "+
 		"then echo %[1]s opens; else echo %[1]s does not open; fi; ", name, device.major, device.minor)
@@ -64,7 +65,7 @@ func TestAContainerOpensTheDeviceFileItWasGrantedAndNotTheOther(t *testing.T) {
     files:
       paths: ["`+directory+`/line-*"]
 `, directory))
-	// All is said at once, so that it is read as a whole.
+	// The script writes its output at once, so that the test reads a complete log.
 	script := `{ echo "$LINE_PATHS"; ls ` + directory + `; (: <>"$LINE_PATHS") && echo it opens; ` +
 		tryToOpen("line-a", nodes["line-a"]) + tryToOpen("line-b", nodes["line-b"]) +
 		`} >/tmp/said 2>&1; cat /tmp/said; `

@@ -16,12 +16,12 @@ import (
 
 // Targets of deploy/Dockerfile.
 const (
-	defaultTarget = "" // the last one
+	defaultTarget = "" // the last stage
 	pluginTarget  = "nvidia-device-plugin"
 	shellTarget   = "with-shell"
 )
 
-// stage is what an image is started with, as far as the stage of a Dockerfile says so.
+// stage is the part of a Dockerfile stage that decides how its image starts.
 type stage struct {
 	environment map[string]string
 	user        string
@@ -29,7 +29,7 @@ type stage struct {
 	command     []string
 }
 
-// configurationOf is how an image of a target of deploy/Dockerfile is started.
+// configurationOf returns the start configuration of a target of deploy/Dockerfile.
 func configurationOf(target string) (v1.Config, error) {
 	text, err := os.ReadFile(filepath.Join(deployDirectory, "Dockerfile"))
 	if err != nil {
@@ -50,7 +50,7 @@ func configurationOf(target string) (v1.Config, error) {
 	return configuration, nil
 }
 
-// readStages reads the stages of a Dockerfile by name; the last one is that of no name.
+// readStages returns the stages of a Dockerfile by name. The empty name is the last stage.
 func readStages(text string) (map[string]stage, error) {
 	stages := map[string]stage{}
 	var current stage

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// serving changes the manifests as deploy/README.md tells people to who serve other devices: the
-// list of resources in the ConfigMap, and the directories of the host that the agent must see.
+// serving changes the manifests as an operator does to serve other devices. It replaces the
+// resources in the ConfigMap, and mounts the directories of the host that the agent needs.
 func serving(t *testing.T, resources string, directories ...string) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
@@ -39,10 +39,15 @@ func mountDirectory(t *testing.T, daemonSet *unstructured.Unstructured, director
 	mountAt(t, daemonSet, directory, directory, v1.HostPathDirectoryOrCreate)
 }
 
-// mountAt shows what the host has at one path to the DaemonSet's container at another.
+// volumeOf names the volume of a directory of the host.
+func volumeOf(directory string) string {
+	return strings.ReplaceAll(strings.Trim(directory, "/"), "/", "-")
+}
+
+// mountAt mounts a path of the host into the DaemonSet's first container.
 func mountAt(t *testing.T, daemonSet *unstructured.Unstructured, from, at string, kind v1.HostPathType) {
 	t.Helper()
-	name := strings.ReplaceAll(strings.Trim(from, "/"), "/", "-")
+	name := volumeOf(from)
 	pod := []string{"spec", "template", "spec"}
 	volumes, _, err := unstructured.NestedSlice(daemonSet.Object, append(pod, "volumes")...)
 	must(t, err)
@@ -58,7 +63,8 @@ func mountAt(t *testing.T, daemonSet *unstructured.Unstructured, from, at string
 	must(t, unstructured.SetNestedSlice(daemonSet.Object, containers, append(pod, "containers")...))
 }
 
-// telling has the agent of the example tell the API server, by the account of nvidia/rbac.yaml.
+// telling lets the example's agent report to the API server, with the service account of
+// nvidia/rbac.yaml.
 func telling(t *testing.T, change func(manifest)) func(manifest) {
 	return func(m manifest) {
 		t.Helper()

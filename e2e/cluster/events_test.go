@@ -20,11 +20,11 @@ import (
 
 const condition = v1.NodeConditionType("DevicesUnhealthy")
 
-// told is what people see of an event.
+// told is the visible part of an event.
 type told struct{ About, Type, Reason, Message string }
 
-// expectEvents waits until the agent has told exactly this, in any order, and that each is known for
-// being about an object that there is: by its UID, as `kubectl describe` looks for it.
+// expectEvents waits until the agent's events about the node and the pod are exactly these, in any
+// order. It selects events by the object's UID, as `kubectl describe` does.
 func (c *cluster) expectEvents(t *testing.T, pod *v1.Pod, want ...told) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -53,14 +53,15 @@ func (c *cluster) expectEvents(t *testing.T, pod *v1.Pod, want ...told) {
 
 func (e told) words() []string { return []string{e.About, e.Type, e.Reason, e.Message} }
 
-// removeEvents makes those of earlier tests no matter.
+// removeEvents deletes the events of earlier tests.
 func (c *cluster) removeEvents(t *testing.T) {
 	t.Helper()
 	must(t, c.client.CoreV1().Events(metav1.NamespaceDefault).
 		DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 }
 
-// waitForCondition waits until the node's condition is so; kubelet's own must stay as it is.
+// waitForCondition waits until the node has this condition. kubelet's own Ready condition must stay
+// true.
 func (c *cluster) waitForCondition(t *testing.T, status v1.ConditionStatus, reason, message string) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -86,7 +87,7 @@ func (c *cluster) waitForCondition(t *testing.T, status v1.ConditionStatus, reas
 	})
 }
 
-// printMemory prints what the agent of a DaemonSet in NVIDIA's shape has in memory.
+// printMemory prints the resident memory of the agent that runs as nvidia-device-plugin.
 func printMemory(t *testing.T) {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -106,7 +107,8 @@ func printMemory(t *testing.T) {
 	}
 }
 
-// A GPU of the node that one pod holds a share of, and what is told of its fall and return.
+// watchedGPU is a GPU of which one pod holds a share, with the expected events of its failure and
+// return.
 type watchedGPU struct {
 	index  int
 	holder *v1.Pod
@@ -148,19 +150,25 @@ func (w *watchedGPU) fall() {
 	w.driver.Break(fmt.Sprintf("events: [{gpu: %d, xid: 79}]\n", w.index))
 }
 
-// comeBack is what a reset looks like: the driver has lost the GPU, and has it again.
 func (w *watchedGPU) comeBack(t *testing.T, c *cluster) {
 	t.Helper()
-	event := fmt.Sprintf("events: [{gpu: %d, xid: 79}]\n", w.index)
-	w.driver.Break(event + fmt.Sprintf("gpus: {%d: {lost: true}}", w.index))
+	c.reset(t, w.driver, w.index)
+}
+
+// reset simulates the reset of a GPU with XID 79: the driver loses the GPU, then has it again. The
+// agent must see the loss in between.
+func (c *cluster) reset(t *testing.T, driver *nvidia.Driver, index int) {
+	t.Helper()
+	event := fmt.Sprintf("events: [{gpu: %d, xid: 79}]\n", index)
+	driver.Break(event + fmt.Sprintf("gpus: {%d: {lost: true}}", index))
 	eventually(t, func(context.Context) error {
-		text := c.tessera(t, "explain", w.driver.UUID(w.index))
+		text := c.tessera(t, "explain", driver.UUID(index))
 		if !strings.Contains(text, "device-lost") {
 			return fmt.Errorf("the agent says: %s", text)
 		}
 		return nil
 	})
-	w.driver.Break(event)
+	driver.Break(event)
 }
 
 func TestAnXIDIsAnEventOnNodeAndPodAndAConditionUntilTheGPUIsBack(t *testing.T) {

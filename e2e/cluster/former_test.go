@@ -24,24 +24,24 @@ import (
 	"tessera/e2e/nvidia"
 )
 
-// formerPlugin plays HAMi's plugin of the node: it finds out by the node's lock whose turn it is, answers
-// with all that the next container of that pod gets, and gives the lock back with the last one.
+// formerPlugin is a fake of HAMi's device plugin. It takes the pod from the node's lock and answers
+// with the whole grant of that pod's next container. With the last container it releases the lock.
 type formerPlugin struct {
 	plugin.UnimplementedDevicePluginServer
-	hami    *hami // whose scheduler it takes the lock from
+	hami    *hami // the fake whose lock and placements it uses
 	ids     []string
 	server  *grpc.Server
 	end     chan struct{}
-	serving sync.Mutex // one container at a time
+	serving sync.Mutex // held during Allocate: one container at a time
 }
 
-// startFormer registers the plugin with the scheduler and with kubelet.
+// startFormer registers the GPUs for the scheduler, and the plugin at kubelet.
 func (c *cluster) startFormer(t *testing.T, driver *nvidia.Driver) *formerPlugin {
 	t.Helper()
 	return c.startFormerFor(t, driver, c.startHAMi)
 }
 
-// startFormerFor is the same with any scheduler, which is started when GPUs are registered.
+// startFormerFor does the same with any scheduler, which it starts after the GPUs are registered.
 func (c *cluster) startFormerFor(t *testing.T, driver *nvidia.Driver, start func(*testing.T, int) *hami) *formerPlugin {
 	t.Helper()
 	f := &formerPlugin{}
@@ -56,7 +56,8 @@ func (c *cluster) startFormerFor(t *testing.T, driver *nvidia.Driver, start func
 	return f
 }
 
-// registerFormer tells the scheduler of the GPUs as HAMi's plugin does, on a node without the agent's mark.
+// registerFormer writes the node annotation by which HAMi's plugin registers its GPUs, and removes
+// the agent's mark from the node.
 func (c *cluster) registerFormer(t *testing.T, driver *nvidia.Driver) {
 	t.Helper()
 	var cards []map[string]any
@@ -70,7 +71,7 @@ func (c *cluster) registerFormer(t *testing.T, driver *nvidia.Driver) {
 	t.Cleanup(func() { c.changeNode(t, "annotations", map[string]any{registerKey: nil, lockKey: nil}) })
 }
 
-// serve is one start of the plugin's process.
+// serve simulates a start of the plugin's process.
 func (f *formerPlugin) serve(t *testing.T, c *cluster) {
 	t.Helper()
 	f.server, f.end = grpc.NewServer(), make(chan struct{})
@@ -90,7 +91,7 @@ func (f *formerPlugin) serve(t *testing.T, c *cluster) {
 	c.waitForResource(t, gpu, fmt.Sprintf("%[1]d of %[1]d", len(f.ids)))
 }
 
-// stop is the end of the plugin's process.
+// stop simulates the end of the plugin's process.
 func (f *formerPlugin) stop() {
 	select {
 	case <-f.end:
@@ -151,8 +152,8 @@ func (f *formerPlugin) lockOwner(ctx context.Context) (*v1.Pod, error) {
 	return f.hami.client.CoreV1().Pods(words[1]).Get(ctx, words[2], metav1.GetOptions{})
 }
 
-// answer is what the pod's next container gets, of as many devices as kubelet has for it, and what is left
-// for the others.
+// answer returns the grant of the pod's next container, and the annotation that remains for the
+// others. Its count is the number of devices that kubelet chose.
 func (f *formerPlugin) answer(pod *v1.Pod, count int) (*plugin.ContainerAllocateResponse, string, error) {
 	chosen, err := f.hami.decode(pod)
 	if err != nil {
@@ -179,7 +180,8 @@ func (f *formerPlugin) answer(pod *v1.Pod, count int) (*plugin.ContainerAllocate
 	return answer, strings.Join(entries, ";"), err
 }
 
-// answerWith is what brings a container its parts of GPUs.
+// answerWith returns kubelet's answer that grants a container these parts, in the format of HAMi's
+// plugin.
 func answerWith(container string, parts []part) (*plugin.ContainerAllocateResponse, error) {
 	answer := &plugin.ContainerAllocateResponse{Envs: map[string]string{
 		"CUDA_DEVICE_SM_LIMIT": fmt.Sprint(parts[0].cores), "GPU_CORE_UTILIZATION_POLICY": "default",
@@ -206,8 +208,8 @@ func answerWith(container string, parts []part) (*plugin.ContainerAllocateRespon
 		os.WriteFile(preload, []byte(hookLibrary+"\n"), 0o644))
 }
 
-// The plugin finds its pods by the node's lock alone, which the scheduler takes for each and no other pod
-// has before all containers of that one have their GPUs.
+// HAMi's plugin finds its pod only by the node's lock. So the scheduler must take the lock for each
+// pod. No pod may get it before all containers of the previous pod have their GPUs.
 func TestEachContainerOfBurstsOfPodsHasWhatTheSchedulerChoseForItWhereTheNodesPluginIsHAMis(t *testing.T) {
 	c := theCluster(t)
 	c.configureKubelet(t, "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n")

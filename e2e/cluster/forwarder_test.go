@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// serviceAddress is where pods find the API server: the address of the service "kubernetes", to which
-// nodes with kube-proxy rewrite the packets. Here somebody listens there and passes on what comes.
+// serviceAddress is the address of the Service "kubernetes", at which pods find the API server. No
+// kube-proxy runs here; a forwarder listens at the address instead.
 const serviceAddress = "10.96.0.1"
 
-// forwarder passes connections on to the API server, until it is closed, and they are too. Any
-// goroutine.
+// forwarder passes connections on to the API server until it is closed, which also closes them. Any
+// goroutine may use it.
 type forwarder struct {
 	listener net.Listener
 	mutex    sync.Mutex
 	open     map[net.Conn]struct{} // nil once it is closed
 }
 
-// openService lets pods reach the API server, from the start on and after closeService.
+// openService lets pods reach the API server, at the start and after closeService.
 func (c *cluster) openService() error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(serviceAddress, "443"))
 	if err != nil {
@@ -31,7 +31,8 @@ func (c *cluster) openService() error {
 	return nil
 }
 
-// closeService cuts pods off from the API server; kubelet, which has its own way there, is not.
+// closeService cuts pods off from the API server. kubelet connects to it directly and is not
+// affected.
 func (c *cluster) closeService() {
 	c.service.close()
 }
@@ -54,7 +55,8 @@ func (f *forwarder) run() {
 	}
 }
 
-// keep notes a connection; one that comes too late is closed.
+// keep records a connection for close. If close has run already, keep closes the connection and
+// returns false.
 func (f *forwarder) keep(connection net.Conn) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -66,7 +68,7 @@ func (f *forwarder) keep(connection net.Conn) bool {
 	return true
 }
 
-// pass copies in one direction; the end of one is the end of both.
+// pass copies one direction. The end of either direction closes both connections.
 func (f *forwarder) pass(from, to net.Conn) {
 	io.Copy(to, from)
 	from.Close()

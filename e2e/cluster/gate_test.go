@@ -11,7 +11,7 @@ import (
 
 const gates = hookDirectory + "/grants"
 
-// expectNoGate checks that a pod that HAMi's scheduler has placed is not started, and why.
+// expectNoGate checks that a pod placed by HAMi's scheduler does not start, and gives this reason.
 func (c *cluster) expectNoGate(t *testing.T, h *hami, why string) {
 	t.Helper()
 	c.expectRefused(t, h, c.createAsking(t, podAsking("gated", containerAsking("main", oneModest, stay))), why)

@@ -19,8 +19,8 @@ import (
 
 const uninstallSelector = "app.kubernetes.io/name=tessera-uninstall"
 
-// onFakeDriver has the agent of deploy/hami, or its uninstall, find the driver of the test below a root of
-// its own, as where a driver is in a container. All else is as it ships.
+// onFakeDriver points the agent of deploy/hami, or its uninstall Job, at the test's driver. The
+// driver has a root of its own, as if it ran in a container. Everything else stays as shipped.
 func onFakeDriver(t *testing.T) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
@@ -39,14 +39,14 @@ func onFakeDriver(t *testing.T) func(manifest) {
 	}
 }
 
-// uninstall applies deploy/hami/uninstall.yaml for the node, as docs/how-to/from-hami.md says, waits until its first
-// pod has ended, and returns what that said and whether it succeeded. The Job is gone then.
+// uninstall applies deploy/hami/uninstall.yaml for the node, as docs/how-to/from-hami.md says. It
+// waits for the end of its first pod and returns that pod's log and success. It deletes the Job.
 func (c *cluster) uninstall(t *testing.T) (said string, succeeded bool) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(deployDirectory, "hami/uninstall.yaml"))
 	must(t, err)
 	lines := strings.Split(string(content), "\n")
-	for n, line := range lines { // sed 's/NODE$/worker-1/'
+	for n, line := range lines { // the sed command of the how-to page
 		if before, found := strings.CutSuffix(line, "NODE"); found {
 			lines[n] = before + nodeName
 		}
@@ -72,7 +72,7 @@ func (c *cluster) uninstall(t *testing.T) (said string, succeeded bool) {
 	return said, succeeded
 }
 
-// grantDocuments are the CDI documents of grants.
+// grantDocuments returns the CDI documents of grants.
 func grantDocuments(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("/var/run/cdi/*")

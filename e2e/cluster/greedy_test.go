@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A few MiB and percent of one card.
+// modest is a request for a small part of one card.
 var modest = asked{count: 1, memory: 3000, cores: 30}
 
 func TestAPodOfHAMisHasNoMoreForItsOwnVariables(t *testing.T) {
@@ -35,7 +35,7 @@ func TestAPodOfHAMisHasNoMoreForItsOwnVariables(t *testing.T) {
 	h.expectSaid(t, pod.UID, "main", 1)
 }
 
-// annotatePod is what anybody can do who may patch a pod.
+// annotatePod sets annotations, which any user with the right to patch pods can do.
 func (c *cluster) annotatePod(t *testing.T, name string, values map[string]string) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": values}})
@@ -52,13 +52,14 @@ func TestAContainerKeepsWhatItHadFirstWhateverItsPodsAnnotationsSayLater(t *test
 
 	more := strings.Replace(h.placementOf(pod.UID).allocated, "3000,30", "80000,100", 1)
 	c.annotatePod(t, "patched", map[string]string{allocatedKey: more, remainingKey: more, phaseKey: "allocating"})
+	c.waitForPhase(t, pod.Name, v1.PodRunning) // kubelet runs commands in containers that it knows
 	_, err := c.run(t.Context(), pod, "sh", "-c", tellToEnd)
 	must(t, err)
 
 	h.expectSaid(t, pod.UID, "main", 2)
 }
 
-// forged is a pod that comes to the node past every scheduler, with annotations of its own making.
+// forged makes a pod that bypasses every scheduler and brings its own placement annotations.
 func forged(name string, asks asked, allocated string) *v1.Pod {
 	pod := podAsking(name, containerAsking("main", asks, stay))
 	pod.Spec.NodeName = nodeName
@@ -68,7 +69,8 @@ func forged(name string, asks asked, allocated string) *v1.Pod {
 	return pod
 }
 
-// expectRefused waits until kubelet has said why it does not make the pod's container.
+// expectRefused waits until the pod's status gives this reason, and checks that no container of the
+// pod started.
 func (c *cluster) expectRefused(t *testing.T, h *hami, pod *v1.Pod, why string) {
 	t.Helper()
 	now, err := h.waitFor(t.Context(), pod, func(now *v1.Pod) bool {
@@ -98,8 +100,8 @@ func TestAPodThatForgesItsAnnotationsIsNotStarted(t *testing.T) {
 		"cores":  {modest, of(free, "3000,100") + ";", "100 % of the cores of " + free + ", where the container asks for 30"},
 		"cards":  {modest, of(free, "3000,30") + of(owned, "3000,30") + ";", "2 devices, where the container asks for 1"},
 		"twice":  {two, of(free, "3000,30") + of(free, "3000,30") + ";", free + " is there twice"},
-		"others": {modest, of(owned, "3000,30") + ";", "device " + owned + " has 81920 MiB, of which 81920 MiB and 100 percent"},
-		"stray":  {modest, of("GPU-1", "3000,30") + ";", "GPU-1 is no card of this node"},
+		"others": {modest, of(owned, "3000,30") + ";", "device " + owned + " has 81920 MiB; 81920 MiB and 100 percent"},
+		"stray":  {modest, of("GPU-1", "3000,30") + ";", "GPU-1 is not a card of this node"},
 		"none":   {modest, "", "no scheduler has chosen GPUs for it"},
 		"broken": {modest, "broken,;:", "it has 2 fields, not 4"},
 	} {
@@ -107,8 +109,9 @@ func TestAPodThatForgesItsAnnotationsIsNotStarted(t *testing.T) {
 	}
 }
 
-// waitForRemoval waits until the agent has removed the directory of a container that is gone: a minute
-// after kubelet has forgotten it, which it does when the next pod comes.
+// waitForRemoval waits until the agent has removed the directory of a container that is gone. The
+// agent does so a minute after kubelet has forgotten the container, which happens when the next pod
+// arrives.
 func (c *cluster) waitForRemoval(t *testing.T, directory string) {
 	t.Helper()
 	c.create(t, podAsking("next", containerAsking("main", modest, stay)))
@@ -120,7 +123,7 @@ func (c *cluster) waitForRemoval(t *testing.T, directory string) {
 	}))
 }
 
-// What a container leaves in its own directory, the agent meets as root.
+// The agent reads a container's own directory as root, so it must not follow the container's links.
 func TestLinksThatAContainerLeavesLeadNowhere(t *testing.T) {
 	c := theCluster(t)
 	h := c.startRequested(t)
@@ -133,6 +136,7 @@ func TestLinksThatAContainerLeavesLeadNowhere(t *testing.T) {
 	pod := c.createAsking(t, podAsking("links", containerAsking("main", modest, links+stay)))
 	h.expectSaid(t, pod.UID, "main", 1)
 
+	c.waitForPhase(t, pod.Name, v1.PodRunning) // kubelet runs commands in containers that it knows
 	_, err := c.run(t.Context(), pod, "sh", "-c", tellToEnd)
 	must(t, err)
 	want := strings.Replace(received(pod.UID, "main", h.placementOf(pod.UID).parts["main"]),

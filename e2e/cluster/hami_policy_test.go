@@ -20,8 +20,8 @@ const (
 	bindPhase  = "hami.io/bind-phase"
 	vgpuNode   = "hami.io/vgpu-node"
 
-	protocolRefusal = ": only HAMi's scheduler and the nodes' agents write what they tell each other; leave it " +
-		"out of the pod, and name what you want in resources.limits"
+	protocolRefusal = ": reserved for HAMi's scheduler and the nodes' agents; leave it out of the pod and request " +
+		"devices in resources.limits"
 )
 
 // installHAMiPolicy applies the policy of deploy/hami.
@@ -34,7 +34,7 @@ func (c *cluster) installHAMiPolicy(t *testing.T) {
 	}, c.readManifests(t, "hami/policy.yaml")...)
 }
 
-// writePod changes one annotation, by way of a subresource where one is named.
+// writePod sets one annotation, through a subresource if one is given.
 func writePod(ctx context.Context, client kubernetes.Interface, name, key, value string, way ...string) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
 	_, err := client.CoreV1().Pods(metav1.NamespaceDefault).Patch(ctx, name, types.MergePatchType,

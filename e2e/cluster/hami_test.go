@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// What HAMi's scheduler, webhook and plugin call things.
+// These are the names that HAMi's scheduler, webhook and plugin use.
 const (
 	hamisName = "hami-scheduler"
 
@@ -34,25 +34,25 @@ const (
 
 	registerKey  = "hami.io/node-nvidia-register"
 	lockKey      = "hami.io/mutex.lock"
-	vgpuNodeKey  = "hami.io/vgpu-node" // a label as well
+	vgpuNodeKey  = "hami.io/vgpu-node" // also a label
 	vgpuTimeKey  = "hami.io/vgpu-time"
 	remainingKey = "hami.io/vgpu-devices-to-allocate"
 	allocatedKey = "hami.io/vgpu-devices-allocated"
 	phaseKey     = "hami.io/bind-phase"
 	bindTimeKey  = "hami.io/bind-time"
 
-	agentMark = "tessera.dev/agent" // of nodes whose plugin is ours
+	agentMark = "tessera.dev/agent" // only on nodes whose plugin is the agent
 )
 
 const (
-	lockPause  = 100 * time.Millisecond // between two attempts to take the node's lock,
-	lockPatch  = 28 * time.Second       // up to which the scheduler gives the pod up for now
-	lockExpiry = 5 * time.Minute
+	lockPause  = 100 * time.Millisecond // between two attempts to take the node's lock
+	lockPatch  = 28 * time.Second       // then the scheduler gives up for now
+	lockExpiry = 5 * time.Minute        // a lock older than this is free
 )
 
 var errLocked = errors.New("node lock contention")
 
-// card is one GPU as the node's plugin has registered it.
+// card is one GPU as the node's plugin registered it; memory in MiB, cores in percent.
 type card struct {
 	ID     string
 	Index  int
@@ -62,7 +62,7 @@ type card struct {
 	Health bool
 }
 
-// part is what a container has of one card.
+// part is a container's part of one card; memory in MiB, cores in percent.
 type part struct {
 	card          card
 	memory, cores int64
@@ -70,7 +70,7 @@ type part struct {
 
 func (p part) takes() room { return room{1, p.memory, p.cores} }
 
-// room is what is taken of a card.
+// room is the used part of a card.
 type room struct{ slots, memory, cores int64 }
 
 func (r room) plus(more room) room {
@@ -81,46 +81,47 @@ func (r room) most(other room) room {
 	return room{max(r.slots, other.slots), max(r.memory, other.memory), max(r.cores, other.cores)}
 }
 
-// placement is what the scheduler chose for a pod.
+// placement is the scheduler's choice for a pod.
 type placement struct {
 	parts     map[string][]part // by container
-	taken     map[string]room   // of each card, as long as the pod lives
-	allocated string            // as the annotation has it
+	taken     map[string]room   // of each card, while the pod lives
+	allocated string            // the annotation's text
 }
 
-// hami plays HAMi's scheduler, which is its binder as well: it chooses GPUs for pods that name it,
-// writes into their annotations what they get of which, takes the node's lock and binds them. It
-// waits for the lock as it does for pods of a group; others come back to it a second later. Any
-// goroutine.
+// hami is a fake of HAMi's scheduler, which is also its binder. It chooses GPUs for pods that name
+// it, writes the choice into their annotations, takes the node's lock and binds them. It waits for
+// the lock as HAMi does for pods of a group. After a failed attempt it retries a second later. Any
+// goroutine may use it.
 type hami struct {
 	client  kubernetes.Interface
 	cards   []card
 	workers sync.WaitGroup
-	locking sync.Mutex // HAMi's own of the node's lock
+	locking sync.Mutex // serialises this scheduler's own changes of the node's lock
 
-	namesGPUs bool // a variable does, where there is no CDI
-	reads     bool // another scheduler chooses: what it wrote was chosen
+	namesGPUs bool // without CDI, a variable names the GPUs
+	reads     bool // another scheduler chooses; this one only reads its choices
 
 	mutex    sync.Mutex
-	pods     map[string]*v1.Pod          // by name, as the API server tells of them
-	seen     map[types.UID]bool          // those that are or were scheduled
-	placed   map[types.UID]placement     // what was chosen last for those
-	reserved map[types.UID]bool          // which of them still take room
-	failures map[string]int              // of attempts to bind, by what was said
+	pods     map[string]*v1.Pod          // by name, as the API server last reported them
+	seen     map[types.UID]bool          // pods whose scheduling has started
+	placed   map[types.UID]placement     // the last choice for each pod
+	reserved map[types.UID]bool          // pods that still use room
+	failures map[string]int              // failed attempts to bind, by error
 	waited   map[types.UID]time.Duration // for the lock
 	bound    map[types.UID]time.Time
 	running  map[types.UID]time.Time
-	holder   string        // whose lock it is, as the API server tells of the node
-	kept     time.Duration // how long locks outlived the bindings of their pods, in all
+	holder   string        // the pod that has the lock, as the API server last reported the node
+	kept     time.Duration // the total time for which locks outlived the bindings of their pods
 }
 
-// startHAMi has pods scheduled until the end of the test, once the plugin has registered its GPUs.
+// startHAMi waits until the plugin has registered this many GPUs, then schedules pods until the
+// test's end.
 func (c *cluster) startHAMi(t *testing.T, count int) *hami {
 	t.Helper()
 	return c.startAs(t, count, false)
 }
 
-// startReading follows pods that another scheduler places.
+// startReading follows the pods that another scheduler places.
 func (c *cluster) startReading(t *testing.T, count int) *hami {
 	t.Helper()
 	return c.startAs(t, count, true)
@@ -198,7 +199,7 @@ func (h *hami) see(ctx context.Context, pod *v1.Pod) {
 	}
 }
 
-// seeLock adds up how long locks stay once their pods are bound.
+// seeLock adds up for how long locks remain after their pods are bound.
 func (h *hami) seeLock(node *v1.Node) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -209,7 +210,7 @@ func (h *hami) seeLock(node *v1.Node) {
 	h.holder = words[2]
 }
 
-// takeKept says how long locks outlived bindings since it was last asked.
+// takeKept returns that time since its last call.
 func (h *hami) takeKept() time.Duration {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -227,24 +228,24 @@ func (h *hami) forget(pod *v1.Pod) {
 	}
 }
 
-// now is the pod of that name, as far as it is known; nil where there is none.
+// now returns the pod of that name as last reported, or nil.
 func (h *hami) now(name string) *v1.Pod {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.pods[name]
 }
 
-// placementOf is what was chosen last for a pod, which is what it was bound by.
+// placementOf returns the last choice for a pod, by which it was bound.
 func (h *hami) placementOf(uid types.UID) placement {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.placed[uid]
 }
 
-// schedule tries until the pod is bound or gone.
+// schedule retries until the pod is bound or gone.
 func (h *hami) schedule(ctx context.Context, pod *v1.Pod) {
 	for ctx.Err() == nil && h.waits(pod) {
-		pause := lockPause // without room: until somebody ends
+		pause := lockPause // without room: retry until another pod ends
 		if placed, fits := h.choose(pod); fits {
 			err := h.bind(ctx, pod, placed)
 			if err == nil {
@@ -263,18 +264,18 @@ func (h *hami) schedule(ctx context.Context, pod *v1.Pod) {
 	}
 }
 
-// waits says whether exactly this pod is still to be scheduled.
+// waits says whether this very pod, not a later one of its name, can still be scheduled.
 func (h *hami) waits(pod *v1.Pod) bool {
 	now := h.now(pod.Name)
 	return now != nil && now.UID == pod.UID && now.DeletionTimestamp == nil
 }
 
-// containersOf are a pod's containers in the order that HAMi counts them in.
+// containersOf returns a pod's containers in HAMi's order.
 func containersOf(pod *v1.Pod) []v1.Container {
 	return slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
 }
 
-// choose reserves cards for a pod: for each container those of which the fewest have parts.
+// choose reserves cards for a pod: for each container the cards with the fewest parts.
 func (h *hami) choose(pod *v1.Pod) (placement, bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -289,13 +290,15 @@ func (h *hami) choose(pod *v1.Pod) (placement, bool) {
 		}
 		chosen.parts[container.Name] = parts
 		if n < len(pod.Spec.InitContainers) && container.RestartPolicy == nil {
-			continue // it ends before the next one begins
+			continue // it ends before the next container starts
 		}
 		for _, one := range parts {
 			beside[one.card.ID] = beside[one.card.ID].plus(one.takes())
 		}
 	}
 	chosen.taken = h.takenBy(pod, chosen.parts)
+	// The pod may be gone or replaced since the caller looked. A reservation for it would never be
+	// released.
 	if now := h.pods[pod.Name]; now == nil || now.UID != pod.UID {
 		return placement{}, false
 	}
@@ -304,7 +307,7 @@ func (h *hami) choose(pod *v1.Pod) (placement, bool) {
 	return chosen, true
 }
 
-// fit finds as many cards as are asked for; nil where there are too few with room.
+// fit returns as many cards as the container asks for, or nil if too few have room.
 func (h *hami) fit(asked asked, taken func(card) room) []part {
 	parts := []part{}
 	cards := slices.SortedStableFunc(slices.Values(h.cards), func(a, b card) int {
@@ -324,8 +327,8 @@ func (h *hami) fit(asked asked, taken func(card) room) []part {
 	return parts
 }
 
-// encode says what was chosen as annotations have it. HAMi up to 2.9 holds the place of a container
-// without a GPU, 2.10 leaves it out.
+// encode returns the placement as the annotation's text. HAMi up to 2.9 writes an empty entry for a
+// container without a GPU; 2.10 omits it.
 func encode(pod *v1.Pod, parts map[string][]part, placeholders bool) (text string) {
 	for _, container := range containersOf(pod) {
 		for _, one := range parts[container.Name] {
@@ -338,7 +341,7 @@ func encode(pod *v1.Pod, parts map[string][]part, placeholders bool) (text strin
 	return text
 }
 
-// bind writes what was chosen into the pod, takes the lock, and binds the pod to the node.
+// bind writes the placement into the pod, takes the node's lock, and binds the pod to the node.
 func (h *hami) bind(ctx context.Context, pod *v1.Pod, chosen placement) error {
 	if err := h.annotate(ctx, pod, map[string]any{vgpuNodeKey: nodeName, vgpuTimeKey: unixTime(),
 		remainingKey: chosen.allocated, allocatedKey: chosen.allocated}); err != nil {
@@ -364,13 +367,13 @@ func (h *hami) bind(ctx context.Context, pod *v1.Pod, chosen placement) error {
 
 func unixTime() string { return strconv.FormatInt(time.Now().Unix(), 10) }
 
-// asksInApps is what HAMi takes the lock for: a pod of which only an init container has GPUs goes
-// without.
+// asksInApps says whether HAMi takes the lock for the pod. HAMi takes none if only init containers
+// have GPUs.
 func asksInApps(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(one v1.Container) bool { return askedBy(one).count > 0 })
 }
 
-// annotate patches exactly this pod, not a later one of its name.
+// annotate patches this very pod, not a later one of its name: the patch holds the UID.
 func (h *hami) annotate(ctx context.Context, pod *v1.Pod, values map[string]any) error {
 	metadata := map[string]any{"uid": pod.UID, "annotations": values}
 	if node, found := values[vgpuNodeKey]; found {
@@ -403,7 +406,8 @@ func (h *hami) waitForLock(ctx context.Context, pod *v1.Pod) error {
 	}
 }
 
-// lock takes the node's lock for a pod, from whoever is gone or has had it for too long as well.
+// lock takes the node's lock for a pod. It also takes the lock of a pod that is gone, and an
+// expired one.
 func (h *hami) lock(ctx context.Context, pod *v1.Pod) error {
 	h.locking.Lock()
 	defer h.locking.Unlock()
@@ -433,7 +437,8 @@ func (h *hami) lock(ctx context.Context, pod *v1.Pod) error {
 	return h.setLock(ctx, node, value)
 }
 
-// unlock gives back the lock if it is this pod's. Others write the node as well, its status above all.
+// unlock releases the lock if this pod holds it. It retries on conflicts, because kubelet and
+// others change the node as well.
 func (h *hami) unlock(ctx context.Context, pod *v1.Pod) error {
 	h.locking.Lock()
 	defer h.locking.Unlock()
@@ -448,7 +453,8 @@ func (h *hami) unlock(ctx context.Context, pod *v1.Pod) error {
 	}
 }
 
-// setLock writes the lock into the node that was read; who comes too late has to try again.
+// setLock writes the lock into the node that the caller has read. The resource version makes a
+// write based on an older node fail with errLocked.
 func (h *hami) setLock(ctx context.Context, node *v1.Node, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": node.ResourceVersion, "annotations": map[string]any{lockKey: value}}})

@@ -24,8 +24,8 @@ type held struct {
 	Shares                              []string
 }
 
-// waitForLedger waits until the agent says so of who holds what, at the address where Prometheus
-// finds it too.
+// waitForLedger waits until the agent's ledger has exactly these holdings. It reads the page at the
+// address that Prometheus uses.
 func (c *cluster) waitForLedger(t *testing.T, want ...held) {
 	t.Helper()
 	address := fmt.Sprintf("http://%s:9440/ledger", c.waitForAgent(t).Status.PodIP)
@@ -47,7 +47,7 @@ func (c *cluster) waitForLedger(t *testing.T, want ...held) {
 	})
 }
 
-// waitForHealth waits until the pod's status says so of the devices of its container.
+// waitForHealth waits until the pod's status reports this health of its container's devices.
 func (c *cluster) waitForHealth(t *testing.T, name string, want ...v1.ResourceHealth) *v1.Pod {
 	t.Helper()
 	var pod *v1.Pod
@@ -56,7 +56,7 @@ func (c *cluster) waitForHealth(t *testing.T, name string, want ...v1.ResourceHe
 			return err
 		}
 		got := pod.Status.ContainerStatuses[0].AllocatedResourcesStatus
-		for _, status := range got { // kubelet tells them in any order
+		for _, status := range got { // kubelet reports them in any order
 			slices.SortFunc(status.Resources, func(a, b v1.ResourceHealth) int {
 				return strings.Compare(string(a.ResourceID), string(b.ResourceID))
 			})
@@ -69,7 +69,7 @@ func (c *cluster) waitForHealth(t *testing.T, name string, want ...v1.ResourceHe
 	return pod
 }
 
-// breakNPU changes what is wrong with a dummy device of the node. The agent reads it soon.
+// breakNPU changes the faults of the node's dummy devices. The agent reads them within seconds.
 func breakNPU(t *testing.T, verb string, rest ...string) {
 	t.Helper()
 	arguments := append([]string{"fault", "--state-dir", agentState, verb, string(npu)}, rest...)

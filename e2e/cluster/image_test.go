@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/distribution/reference"
@@ -24,24 +25,25 @@ import (
 )
 
 const (
-	agentImage   = "tessera:0.1.0"                      // as deploy/examples/daemonset.yaml says
-	pluginImage  = "tessera-nvidia-device-plugin:0.1.0" // as deploy/README.md says
-	shellImage   = "tessera-with-shell:0.1.0"           // likewise
-	busyboxImage = "busybox:1.36"                       // as deploy/examples/pod.yaml says
+	agentImage   = "tessera:0.1.0"                      // as in deploy/examples/daemonset.yaml
+	pluginImage  = "tessera-nvidia-device-plugin:0.1.0" // as in deploy/README.md
+	shellImage   = "tessera-with-shell:0.1.0"           // as in deploy/README.md
+	busyboxImage = "busybox:1.36"                       // as in deploy/examples/pod.yaml
 	pauseImage   = "e2e.test/pause:1"
 
-	kubeSchedulerImage = "registry.k8s.io/kube-scheduler:v1.36.3" // as deploy/scheduler/deployment.yaml says
+	kubeSchedulerImage = "registry.k8s.io/kube-scheduler:v1.36.3" // as in deploy/scheduler/
 )
 
-// files are the contents of an image: path -> what is there.
+// files are the contents of an image by path.
 type files map[string]file
 
 type file struct {
-	header  tar.Header // but for its name and size
+	header  tar.Header // without name and size
 	content []byte
 }
 
-// importImages makes the images and gives them to containerd, as no registry is at hand.
+// importImages builds the images and imports them into containerd, because the tests have no
+// registry.
 func importImages() error {
 	agent, err := agentFiles()
 	if err != nil {
@@ -91,9 +93,9 @@ func importImages() error {
 	return nil
 }
 
-// kubeSchedulerFiles are the tests' own build of kube-scheduler, and the libraries that it names.
+// kubeSchedulerFiles returns the tests' own build of kube-scheduler, and its libraries.
 func kubeSchedulerFiles() (files, error) {
-	node := filepath.Join(programsDirectory, "node") // which goes by the name it is called with
+	node := filepath.Join(programsDirectory, "node") // its own name selects the program
 	libraries, err := librariesOf(node)
 	if err != nil {
 		return nil, err
@@ -106,30 +108,38 @@ func kubeSchedulerFiles() (files, error) {
 	return content, content.add(paths)
 }
 
-// agentFiles are the binary under all its names, the scheduler, their file of TLS, the libraries that they name, each at
-// its own path, what libnvidia-ml.so.1 names besides them, and the limiter.
+// agentFiles returns the files of the agent's image by deploy/image.txt, as tools/image makes them.
 func agentFiles() (files, error) {
-	content := files{
-		"tmp":                          directory(0o1777),
-		"usr/bin/nvidia-device-plugin": link("tessera"),
-		"usr/bin/config-manager":       link("tessera"),
-	}
-	libraries, err := librariesOf(binaryPath, schedulerPath, tlsPath)
+	list, err := os.ReadFile(filepath.Join(deployDirectory, "image.txt"))
 	if err != nil {
 		return nil, err
 	}
-	for _, pattern := range []string{"/lib/*-linux-gnu/libdl.so.2", "/lib/*-linux-gnu/libpthread.so.0"} {
-		found, err := filepath.Glob(pattern)
+	content, paths := files{}, map[string]string{}
+	var libraries []string
+	for line := range strings.Lines(string(list)) {
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] == "#" {
+			continue
+		}
+		name, built := strings.TrimPrefix(words[0], "/"), "/e2e/"+filepath.Base(words[len(words)-1])
+		var found []string
+		switch {
+		case name == "libraries":
+			found, err = librariesOf(built)
+		case name == "libraries-like":
+			found, err = filepath.Glob(words[1])
+		case words[1] == "->":
+			content[name] = link(words[2])
+		case len(words) == 2:
+			mode, parsed := strconv.ParseInt(words[1], 8, 64)
+			content[name], err = directory(mode), parsed
+		default:
+			paths[name] = built
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("deploy/image.txt: %s: %w", line, err)
 		}
 		libraries = append(libraries, found...)
-	}
-	paths := map[string]string{
-		"usr/bin/tessera":                    binaryPath,
-		"usr/bin/tessera-scheduler":          schedulerPath,
-		"usr/lib/tessera/" + tlsName:         tlsPath,
-		strings.TrimPrefix(limiterFrom, "/"): limiterPath,
 	}
 	for _, library := range libraries {
 		paths[strings.TrimPrefix(library, "/")] = library
@@ -137,7 +147,7 @@ func agentFiles() (files, error) {
 	return content, content.add(paths)
 }
 
-// withShell are the agent's files, a shell, and the hook of HAMi's chart.
+// withShell adds a shell and the hook of HAMi's chart to the agent's files.
 func withShell(agent, busybox files) files {
 	content := maps.Clone(agent)
 	content["bin/busybox"] = busybox["bin/busybox"]
@@ -150,8 +160,8 @@ func withShell(agent, busybox files) files {
 	return content
 }
 
-// librariesOf are those that files name, and those that these name, the loader among them; but none that
-// there is not.
+// librariesOf returns the shared libraries of the files, direct and indirect, with the loader. ldd
+// finds them; missing ones are left out.
 func librariesOf(paths ...string) (libraries []string, err error) {
 	for _, path := range paths {
 		names, err := exec.Command("ldd", path).Output()
@@ -163,7 +173,7 @@ func librariesOf(paths ...string) (libraries []string, err error) {
 	return libraries, nil
 }
 
-// add takes programs in, by their paths in the image.
+// add reads programs into the image. The keys are their paths there.
 func (f files) add(paths map[string]string) (err error) {
 	for name, path := range paths {
 		if f[name], err = programFile(path); err != nil {
@@ -203,9 +213,9 @@ func programFile(path string) (file, error) {
 	return file{tar.Header{Typeflag: tar.TypeReg, Mode: 0o755}, content}, err
 }
 
-// importImage writes an OCI archive of one layer and has containerd read it.
+// importImage writes an OCI archive of one layer and imports it into containerd.
 func importImage(name string, content files, configuration v1.Config) error {
-	full, err := reference.ParseDockerRef(name) // the name as runtimes complete it
+	full, err := reference.ParseDockerRef(name) // runtimes complete short names in the same way
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"tessera/e2e/nvidia"
 )
 
-// labelled is the shape that NVIDIA's chart gives its DaemonSet where there are several configurations:
-// config-manager asks for the node's label once, before the plugin starts, and follows it beside that.
-// All three containers have the image that takes the place of NVIDIA's.
+// labelled has the shape of the DaemonSet in NVIDIA's chart for several configurations. Its
+// config-manager reads the node's label once before the plugin starts, then follows it in a
+// sidecar. All three containers run the image that replaces NVIDIA's.
 const labelled = `apiVersion: v1
 kind: ServiceAccount
 metadata: {name: nvidia-device-plugin, namespace: kube-system}
@@ -110,7 +110,7 @@ spec:
         emptyDir: {}
 `
 
-// chooseConfiguration sets the node's label, which goes with the test.
+// chooseConfiguration sets the node's label. The test's end removes it.
 func (c *cluster) chooseConfiguration(t *testing.T, name string) {
 	t.Helper()
 	c.labelNode(t, "nvidia.com/device-plugin.config", name)
@@ -125,7 +125,7 @@ func TestANodesLabelChoosesItsConfigurationByNVIDIAsConfigManager(t *testing.T) 
 	c.chooseConfiguration(t, "shared")
 	c.waitForResource(t, gpu, "8 of 8")
 
-	// There is no such configuration: what is served stays.
+	// No such configuration exists: the agent keeps the former one.
 	c.chooseConfiguration(t, "absent")
 	c.create(t, withGPUs("holder", 1, printGPUs))
 	c.waitForPhase(t, "holder", "Succeeded")

@@ -13,8 +13,8 @@ import (
 	"tessera/e2e/nvidia"
 )
 
-// labelling has the agent of deploy/nvidia label the node itself, as the comments in rbac.yaml and in the
-// policy say.
+// labelling makes the agent of deploy/nvidia label the node, as the comments in rbac.yaml and in
+// the policy say.
 func labelling(t *testing.T) func(manifest) {
 	return func(m manifest) {
 		setVariable(t, m, "labelsNodes", "true")
@@ -37,7 +37,7 @@ func labelling(t *testing.T) func(manifest) {
 	}
 }
 
-// waitForNode waits until what a look at the node finds is as wanted.
+// waitForNode waits until look returns the wanted value for the node.
 func (c *cluster) waitForNode(t *testing.T, what string, look func(*v1.Node) any, want any) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -76,8 +76,8 @@ func TestGPUsAreLabelsOfTheirNodeUntilTheUninstall(t *testing.T) {
 	})
 	c.waitForCondition(t, v1.ConditionFalse, "DevicesHealthy", "no device is unhealthy")
 
-	c.tessera(t, "uninstall")
-	// The one that somebody else has put there stays.
+	c.tessera(t, "uninstall", "--force") // the agent of this pod runs
+	// The test's node has this label from the administrator, so the uninstall must keep it.
 	c.waitForNode(t, "its labels", someLabels, map[string]string{"gpu.present": "true"})
 	c.waitForNode(t, "its conditions of ours", func(node *v1.Node) any {
 		count := 0

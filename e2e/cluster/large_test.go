@@ -21,7 +21,8 @@ import (
 
 const staticLabel = "e2e/static"
 
-// otherResources are as many as a share has. Kube-scheduler alone counts them.
+// otherResources returns as many kinds of resources as a share has. Only kube-scheduler counts
+// them.
 func otherResources(each int64) v1.ResourceList {
 	list := v1.ResourceList{}
 	for _, name := range []v1.ResourceName{"example.com/one", "example.com/two", "example.com/three"} {
@@ -47,8 +48,8 @@ func inParallel(t *testing.T, count int, do func(n int) error) {
 	workers.Wait()
 }
 
-// addStaticNodes adds nodes with the real one's GPUs under names of their own. No kubelet runs there: what is
-// bound to them is bound, and that is all.
+// addStaticNodes adds nodes with the real node's GPUs under other ids. No kubelet runs there, so
+// the pods that are bound to them never start.
 func (c *cluster) addStaticNodes(t *testing.T, count int) {
 	t.Helper()
 	real, err := c.node(t.Context())
@@ -73,7 +74,8 @@ func (c *cluster) addStaticNodes(t *testing.T, count int) {
 	})
 }
 
-// boundASecond says how many pods a second are bound to static nodes, where so many come at once.
+// boundASecond creates this many pods at once for the static nodes. It returns the rate at which
+// they are bound, in pods a second.
 func (c *cluster) boundASecond(t *testing.T, h *hami, count int, limits v1.ResourceList) float64 {
 	t.Helper()
 	begun := time.Now()
@@ -83,7 +85,8 @@ func (c *cluster) boundASecond(t *testing.T, h *hami, count int, limits v1.Resou
 		pod.Spec.Containers[0].Resources.Limits = limits
 		pod.Spec.SchedulerName = hamisName
 		pod.Spec.NodeSelector = map[string]string{staticLabel: ""}
-		// Nobody has said that such a node is ready.
+		// The API server taints new nodes as not ready. The node controller, which would remove the
+		// taint, is stopped.
 		pod.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
 		made[n], err = c.pods().Create(t.Context(), pod, metav1.CreateOptions{})
 		return err
@@ -104,7 +107,7 @@ func (c *cluster) boundASecond(t *testing.T, h *hami, count int, limits v1.Resou
 	return float64(count) / last.Sub(begun).Seconds()
 }
 
-// TESSERA_E2E_NODES=5000 makes a large cluster of it.
+// TESSERA_E2E_NODES=5000 runs the test with that many nodes.
 func TestTheSchedulerBindsPodsToManyNodesAsFastAsPlainOnes(t *testing.T) {
 	nodes, pods, times := 20, 20, 1
 	if text := os.Getenv("TESSERA_E2E_NODES"); text != "" {
@@ -114,14 +117,16 @@ func TestTheSchedulerBindsPodsToManyNodesAsFastAsPlainOnes(t *testing.T) {
 		pods, times = 200, 3
 	}
 	c := theCluster(t)
-	// Kubernetes' own bindings would be as slow as its client.
+	// By default kube-scheduler's client limits its own requests, which would slow the bindings of
+	// plain pods.
 	h := c.startSharesWith(t, func(m manifest) {
 		if text, found, _ := unstructured.NestedString(m.object.Object, "data", "kube-scheduler.yaml"); found {
 			text += "clientConnection: {qps: 1000, burst: 1000}\n"
 			must(t, unstructured.SetNestedField(m.object.Object, text, "data", "kube-scheduler.yaml"))
 		}
 	})
-	// It would take nodes for lost whose kubelets say nothing.
+	// The node controller would take the static nodes for lost, because no kubelet reports their
+	// status.
 	controllers := c.processes["kube-controller-manager"].command.Process
 	must(t, controllers.Signal(syscall.SIGSTOP))
 	t.Cleanup(func() { must(t, controllers.Signal(syscall.SIGCONT)) })

@@ -23,12 +23,13 @@ import (
 )
 
 const (
-	latePort = "8443"           // beside the service's own
-	lateBy   = 30 * time.Second // what watches are told there
+	latePort = "8443"           // next to the service's own port
+	lateBy   = 30 * time.Second // the delay of each watch event there
 )
 
-// startLateService has a port of the service's address where all is as ever, but that whoever watches pods
-// or nodes is told each change half a minute after it. It goes with the test, and counts such watches.
+// startLateService opens a port at the service's address that passes requests on, but delays all
+// watch events of pods and nodes by lateBy. It returns the number of such watches. The test's end
+// closes the port.
 func startLateService(t *testing.T) (watches *atomic.Int64) {
 	t.Helper()
 	trusting, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: keyFile("ca.crt")}})
@@ -40,7 +41,7 @@ func startLateService(t *testing.T) (watches *atomic.Int64) {
 	service := &http.Server{Handler: &httputil.ReverseProxy{
 		Rewrite:       func(request *httputil.ProxyRequest) { request.SetURL(server) },
 		Transport:     &http.Transport{TLSClientConfig: trusting},
-		FlushInterval: -1, // at once
+		FlushInterval: -1, // pass each part on at once
 		ModifyResponse: func(response *http.Response) error {
 			path, query := response.Request.URL.Path, response.Request.URL.Query()
 			if query.Has("watch") && (strings.HasSuffix(path, "/pods") || strings.HasSuffix(path, "/nodes")) {
@@ -61,7 +62,7 @@ func startLateService(t *testing.T) (watches *atomic.Int64) {
 	return watches
 }
 
-// late is heard some time after it was said.
+// late is the delayed body of a watch.
 type late struct {
 	*io.PipeReader
 	said io.Closer
@@ -69,14 +70,14 @@ type late struct {
 
 func (l late) Close() error { return errors.Join(l.PipeReader.Close(), l.said.Close()) }
 
-// tellLate passes on what comes, each part half a minute after it has come.
+// tellLate passes each part of the body on after the delay.
 func tellLate(from io.ReadCloser) io.ReadCloser {
 	type part struct {
 		due  time.Time
 		said []byte
 		err  error
 	}
-	parts := make(chan part, 10_000) // of half a minute
+	parts := make(chan part, 10_000) // more than arrive during the delay
 	go func() {
 		defer close(parts)
 		for {
@@ -101,7 +102,8 @@ func tellLate(from io.ReadCloser) io.ReadCloser {
 	return late{heard, from}
 }
 
-// askingLate has the scheduler's extender find the API server at that port. Kube-scheduler is told in time.
+// askingLate makes the scheduler's extender use that port. kube-scheduler's own watches stay in
+// time.
 func askingLate(t *testing.T) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
@@ -121,7 +123,7 @@ func askingLate(t *testing.T) func(manifest) {
 	}
 }
 
-// A replica that comes to lead has not been told of what the former leader bound.
+// The watch of a new leader does not show yet which pods the former leader bound.
 func TestNoGPUIsGivenTwiceWhereTheSchedulersWatchIsHalfAMinuteBehind(t *testing.T) {
 	c := theCluster(t)
 	watches := startLateService(t)

@@ -20,11 +20,11 @@ import (
 
 const (
 	glibcImage  = "e2e.test/glibc:1"
-	limiterFrom = "/usr/lib/tessera/libvgpu.so" // where the agent's image has Tessera's own library
-	fakeCard    = "/var/lib/e2e-fake-card"      // what processes of the fake driver share,
-	fakeCardIn  = "/fake-card"                  // and where containers have it
-	nvmlLibrary = "libnvidia-ml.so.570.172.08"  // as the driver calls it
-	piece       = "2097152"                     // of memory that is taken: any share is a whole number of these
+	limiterFrom = "/usr/lib/tessera/libvgpu.so" // Tessera's own library in the agent's image
+	fakeCard    = "/var/lib/e2e-fake-card"      // the state that processes of the fake driver share
+	fakeCardIn  = "/fake-card"                  // its path in containers
+	nvmlLibrary = "libnvidia-ml.so.570.172.08"  // the file name in NVIDIA's driver
+	piece       = "2097152"                     // bytes of an allocation; it divides each share
 	begin, end  = fakeCardIn + "/begin", fakeCardIn + "/end"
 
 	oneGPU = `driver: "570.172.08"
@@ -34,14 +34,14 @@ gpus:
 `
 )
 
-// importGlibc makes an image as most people's are: programs in it are linked with its own glibc. It has a
-// program that runs on GPUs, and nothing of a driver.
+// importGlibc imports an image whose programs use its own glibc, like most images. It has the GPU
+// program spin, and no driver.
 var importGlibc = sync.OnceValue(func() error {
 	content, err := busyboxFiles()
 	if err != nil {
 		return err
 	}
-	libraries, err := librariesOf(cudaPath, libraryPath) // the program itself names no other
+	libraries, err := librariesOf(cudaPath, libraryPath) // spin needs no other library
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,9 @@ var importGlibc = sync.OnceValue(func() error {
 	return importImage(glibcImage, content, registry.Config{Env: []string{"PATH=/bin"}})
 })
 
-// installFakeDriver puts a driver on the node that programs run on, beside NVML the library of CUDA, and
-// makes the directory of what its processes share: on a real node that is the card.
+// installFakeDriver installs a driver on the node that programs can use: NVML and the CUDA library.
+// It also makes the directory for the state that the driver's processes share. On a real node the
+// card has that state.
 func installFakeDriver(t *testing.T) *nvidia.Driver {
 	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll(nvidiaRoot)) })
@@ -67,13 +68,13 @@ func installFakeDriver(t *testing.T) *nvidia.Driver {
 	must(t, os.Rename(nvml, filepath.Join(filepath.Dir(nvml), nvmlLibrary)))
 	must(t, os.Symlink(nvmlLibrary, nvml))
 	must(t, os.MkdirAll(nvidiaRoot+"/dev", 0o755))
-	for _, name := range []string{"nvidia0", "nvidiactl"} { // like /dev/null
+	for _, name := range []string{"nvidia0", "nvidiactl"} { // the device numbers of /dev/null
 		must(t, unix.Mknod(nvidiaRoot+"/dev/"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 	}
 	must(t, os.MkdirAll(fakeCard, 0o755))
 	t.Cleanup(func() { must(t, os.RemoveAll(fakeCard)) })
 	must(t, os.WriteFile(fakeCard+"/fake-nvml.yaml", []byte(oneGPU), 0o644))
-	state := fakeCard + "/fake-cuda.state" // for whoever containers run as
+	state := fakeCard + "/fake-cuda.state" // any user of a container may write it
 	must(t, errors.Join(os.WriteFile(state, nil, 0o666), os.Chmod(state, 0o666)))
 	return driver
 }
@@ -85,20 +86,20 @@ func copyProgram(t *testing.T, from, to string) {
 	must(t, os.WriteFile(to, content, 0o755))
 }
 
-// installLimiter divides a GPU into ten virtual ones that Tessera's own library holds containers to, and
-// which the agent brings.
+// installLimiter divides the GPU into ten virtual ones. The agent installs Tessera's own library,
+// which holds containers to their limits.
 func (c *cluster) installLimiter(t *testing.T) *nvidia.Driver {
 	t.Helper()
 	return c.installLimiterAs(t, "")
 }
 
-// installLimiterAs says more of these.
+// installLimiterAs does so with further settings of the vgpu section.
 func (c *cluster) installLimiterAs(t *testing.T, more string) *nvidia.Driver {
 	t.Helper()
 	return c.installLimiterBy(t, tenOfEach, more, func(manifest) {})
 }
 
-// installLimiterBy says as well how the GPU is divided and handed out, and changes the manifests.
+// installLimiterBy also takes the resource's strategies and policy, and an edit of the manifests.
 func (c *cluster) installLimiterBy(t *testing.T, division, more string, edit func(manifest)) *nvidia.Driver {
 	t.Helper()
 	must(t, importGlibc())
@@ -126,20 +127,19 @@ func (c *cluster) installLimiterBy(t *testing.T, division, more string, edit fun
 	return driver
 }
 
-// tenths are so many of the ten that the GPU is divided into.
+// tenths returns the limits of a container with this many tenths of the GPU.
 func tenths(count int64) limitOfDevice {
 	return limitOfDevice{Bytes: uint64(23034*count/10) << 20, Cores: uint64(10 * count)}
 }
 
-// tellRegion has a container say which file its processes share, by what it was granted.
+// tellRegion prints the path of the container's region, from the limits of its grant.
 const tellRegion = `sed -n 's/^region=/region /p' /run/tessera/vgpu/limits; `
 
-// onGPU is a pod of so many tenths of the GPU, in which a shell runs a script on the node of the fake
-// driver.
+// onGPU makes a pod with this many tenths of the fake driver's GPU. A shell runs the script.
 func onGPU(name string, count int64, script string) *v1.Pod {
 	pod := withGPUs(name, count, script)
-	pod.Spec.HostNetwork = true // a network of its own takes time to make
-	short := int64(1)           // a shell that is the first process hears no SIGTERM
+	pod.Spec.HostNetwork = true // a network of its own is slow to make
+	short := int64(1)           // a shell as the first process ignores SIGTERM
 	pod.Spec.TerminationGracePeriodSeconds = &short
 	pod.Spec.Volumes = []v1.Volume{{Name: "fake", VolumeSource: v1.VolumeSource{
 		HostPath: &v1.HostPathVolumeSource{Path: fakeCard}}}}
@@ -150,12 +150,13 @@ func onGPU(name string, count int64, script string) *v1.Pod {
 	return pod
 }
 
-// spinning is such a pod whose first process is the program, which takes one step after another.
+// spinning makes such a pod whose first process is spin, with these steps.
 func spinning(name string, count int64, steps ...string) *v1.Pod {
 	return onGPU(name, count, tellRegion+"exec spin "+strings.Join(steps, " "))
 }
 
-// bringDriver has the pod's program find the node's driver where the runtime brings none, as NVIDIA's would.
+// bringDriver mounts the node's driver into the pod. Without CDI only NVIDIA's runtime would do
+// that, and these nodes have another one.
 func bringDriver(pod *v1.Pod) {
 	const path = "/driver"
 	pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "driver", VolumeSource: v1.VolumeSource{
@@ -165,13 +166,13 @@ func bringDriver(pod *v1.Pod) {
 	main.Env = append(main.Env, v1.EnvVar{Name: "LD_LIBRARY_PATH", Value: path})
 }
 
-// tell makes a file that programs wait for.
+// tell creates a file that spin waits for.
 func tell(t *testing.T, file string) {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(fakeCard, filepath.Base(file)), nil, 0o644))
 }
 
-// hear waits until the pod's container has said a line of this form so many times, and reads the last.
+// hear waits until the container's log has this many lines of the form, and scans the last one.
 func (c *cluster) hear(t *testing.T, name string, times int, form string, into ...any) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster shows the shipped binary and the manifests of deploy/ to a whole cluster of one
-// node: etcd, Kubernetes' API server, scheduler and controllers, kubelet, containerd and runc.
+// Package cluster tests the shipped binary and the manifests of deploy/ in a whole cluster of one
+// node. The cluster has etcd, Kubernetes' API server, scheduler and controllers, kubelet,
+// containerd and runc.
 //
-// The tests run three processes deep. The outermost makes the cgroup folders, which belong to no
-// namespace, and removes them. It starts the first process of new namespaces (mounts, processes,
-// network, host name), which makes a file system in memory the root and buries orphans. That one
-// starts the tests, and these the cluster. When the first process ends, for whatever reason, the
-// kernel ends all others and drops mounts, links and files with the namespaces.
+// The tests run three processes deep. The outermost process makes the cgroup folders, which belong
+// to no namespace, and removes them. It starts the first process of new namespaces (mounts,
+// processes, network, host name). The first process makes a file system in memory the root and
+// reaps orphans. It starts the tests, and the tests start the cluster. When the first process ends
+// for any reason, the kernel ends all others, and drops mounts, links and files with the
+// namespaces.
 package cluster
 
 import (
@@ -30,10 +32,10 @@ const (
 	programsVariable = "TESSERA_E2E_PROGRAMS" // the folder with node, pause, containerd, ...
 	deployVariable   = "TESSERA_E2E_DEPLOY"   // the folder deploy/
 	logsVariable     = "TESSERA_E2E_LOGS"     // the folder for the logs of all programs
-	mpsVariable      = "TESSERA_E2E_MPS"      // the program that stands for NVIDIA's of MPS
+	mpsVariable      = "TESSERA_E2E_MPS"      // stands in for NVIDIA's MPS programs
 	cudaVariable     = "TESSERA_E2E_CUDA"     // the fake libcuda.so.1
 	limiterVariable  = "TESSERA_E2E_LIMITER"  // libvgpu.so
-	spinVariable     = "TESSERA_E2E_SPIN"     // a program that runs on GPUs
+	spinVariable     = "TESSERA_E2E_SPIN"     // spin, a program that uses GPUs
 	simVariable      = "TESSERA_E2E_SIM"      // tessera-sim
 
 	schedulerVariable = "TESSERA_E2E_SCHEDULER" // tessera-scheduler
@@ -55,7 +57,7 @@ func complain(err error) int {
 	return 1
 }
 
-// runOutside runs the first process of the namespaces and leaves nothing behind.
+// runOutside runs the first process of the namespaces, and removes the cgroup folders after it.
 func runOutside() int {
 	if err := whatIsMissing(); err != nil {
 		fmt.Println("skipped the tests of a whole cluster:", err)
@@ -69,10 +71,11 @@ func runOutside() int {
 		return 1
 	}
 
-	// A signal ends the first process, and with it all of the cluster; the folders go after that.
+	// A signal kills the first process and thereby the whole cluster. The folders can be removed
+	// only after that.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	runtime.LockOSThread() // the end of this thread would count as the end of the parent
+	runtime.LockOSThread() // the kernel kills the child when this thread ends
 	command := exec.Command("/proc/self/exe", os.Args[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	command.Env = append(os.Environ(), stageVariable+"=first", folderVariable+"="+folder)
@@ -94,8 +97,10 @@ func runOutside() int {
 	case got := <-signals:
 		command.Process.Kill()
 		<-ended
+		// The deferred removal does not run if the signal ends this process.
 		removeFolders(folder)
-		// Whoever started this program sees that it was interrupted, and stops as well.
+		// This process ends by the same signal, so that its parent sees the interruption and stops
+		// as well.
 		signal.Reset()
 		syscall.Kill(os.Getpid(), got.(syscall.Signal))
 		<-time.After(time.Second)
@@ -103,7 +108,7 @@ func runOutside() int {
 	}
 }
 
-// whatIsMissing says why a cluster cannot run here.
+// whatIsMissing returns the reason why no cluster can run here, or nil.
 func whatIsMissing() error {
 	if os.Geteuid() != 0 {
 		return errors.New("they need root, for namespaces and cgroups; run tools/e2e")
@@ -128,8 +133,8 @@ func whatIsMissing() error {
 	return nil
 }
 
-// runFirst is the first process of the namespaces: it makes their root, starts the tests there and
-// buries orphans until the tests end.
+// runFirst is the first process of the namespaces. It makes their root, starts the tests, and reaps
+// orphans until the tests end.
 func runFirst() int {
 	if err := makeRoot(); err != nil {
 		return complain(err)

@@ -20,13 +20,13 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// manifest is one object of a file of deploy/.
+// manifest is one object of a file in deploy/, with the client for its kind.
 type manifest struct {
 	object *unstructured.Unstructured
 	client dynamic.ResourceInterface
 }
 
-// readManifests reads the objects of a file as they are.
+// readManifests reads the objects of a file in deploy/, unchanged.
 func (c *cluster) readManifests(t *testing.T, name string) []manifest {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(deployDirectory, name))
@@ -49,6 +49,9 @@ func (c *cluster) parseManifests(t *testing.T, content []byte) []manifest {
 		} else {
 			must(t, err)
 		}
+		if len(object.Object) == 0 { // a comment alone
+			continue
+		}
 		kind := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		must(t, err)
@@ -64,7 +67,7 @@ func (c *cluster) parseManifests(t *testing.T, content []byte) []manifest {
 	}
 }
 
-// apply is what "kubectl apply --server-side" does. The object goes with the test.
+// apply applies the object like "kubectl apply --server-side". The caller deletes it.
 func (m manifest) apply(t *testing.T) {
 	t.Helper()
 	_, err := m.client.Apply(t.Context(), m.object.GetName(), m.object,
@@ -72,7 +75,7 @@ func (m manifest) apply(t *testing.T) {
 	must(t, err)
 }
 
-// delete waits until the object and all that belongs to it is gone.
+// delete waits until the object and its dependents are gone.
 func (m manifest) delete(ctx context.Context) error {
 	foreground := metav1.DeletePropagationForeground
 	err := m.client.Delete(ctx, m.object.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground})

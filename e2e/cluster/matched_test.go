@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// switchCDIOff has containerd without CDI until the end of the test.
-func (c *cluster) switchCDIOff(t *testing.T) {
+// configureContainerd runs containerd with another configuration until the test's end.
+func (c *cluster) configureContainerd(t *testing.T, change func(before string) string) {
 	t.Helper()
 	const path = "/e2e/containerd.toml"
 	before, err := os.ReadFile(path)
@@ -27,10 +27,19 @@ func (c *cluster) switchCDIOff(t *testing.T) {
 		must(t, c.restart("containerd", syscall.SIGTERM))
 	}
 	t.Cleanup(func() { set(string(before)) })
-	set(strings.Replace(string(before), "enable_cdi = true", "enable_cdi = false", 1))
+	set(change(string(before)))
 }
 
-// matching gives the agent the rights that it needs without CDI: device nodes are made, and pods evicted.
+// switchCDIOff runs containerd without CDI until the test's end.
+func (c *cluster) switchCDIOff(t *testing.T) {
+	t.Helper()
+	c.configureContainerd(t, func(before string) string {
+		return strings.Replace(before, "enable_cdi = true", "enable_cdi = false", 1)
+	})
+}
+
+// matching gives the agent the rights that matched grants need: to make device nodes, and to evict
+// pods.
 func matching(t *testing.T, m manifest) {
 	t.Helper()
 	switch m.object.GetKind() {
@@ -50,21 +59,21 @@ func matching(t *testing.T, m manifest) {
 	}
 }
 
-// startMatched is startRequested where the runtime has no CDI: which container a grant is for is to be
-// known when kubelet asks.
+// startMatched is startRequested on a runtime without CDI: the agent must find a grant's container
+// during Allocate.
 func (c *cluster) startMatched(t *testing.T) *hami {
 	t.Helper()
 	return c.startMatchedWith(t, ", evictMismatched: true")
 }
 
-// startMatchedWith says what else is said of the GPUs.
+// startMatchedWith takes further settings of the vgpu section instead of evictMismatched.
 func (c *cluster) startMatchedWith(t *testing.T, more string) *hami {
 	t.Helper()
 	return c.startMatchedOn(t, func() {}, more, matching)
 }
 
-// startMatchedOn says as well what is done to the node before there is an agent, and by what rights that
-// runs.
+// startMatchedOn also takes a preparation of the node before the agent starts, and the edit that
+// gives the agent its rights.
 func (c *cluster) startMatchedOn(t *testing.T, prepare func(), more string, rights func(*testing.T, manifest)) *hami {
 	t.Helper()
 	c.switchCDIOff(t)
@@ -86,7 +95,8 @@ func TestWithoutCDIEachContainerOfBurstsOfPodsHasWhatHAMisSchedulerChoseForItOrD
 	b.expectNoneWrong(t, "bursts of pods that say how large their GPUs are, without CDI")
 }
 
-// Nobody holds the node's lock for it, nor does anything else say that it is not the pod that does.
+// The scheduler holds no lock for this pod, and nothing else tells the agent that it is not the pod
+// with the lock.
 func TestWithoutCDIAPodThatComesPastTheSchedulerTakesNothingOfTheOthers(t *testing.T) {
 	c := theCluster(t)
 	h := c.startMatched(t)
@@ -101,8 +111,8 @@ func TestWithoutCDIAPodThatComesPastTheSchedulerTakesNothingOfTheOthers(t *testi
 	h.expectSaid(t, pod.UID, "main", 1)
 }
 
-// strangers come past the scheduler, one after the other, until the context ends. kubelet asks for them
-// as it does for the others.
+// strangers creates pods that bypass the scheduler, one after the other, until the context ends. To
+// kubelet they are pods like the others.
 func (c *cluster) strangers(ctx context.Context) (sent int, err error) {
 	for ; ctx.Err() == nil; sent++ {
 		name := fmt.Sprintf("stranger-%d", sent)

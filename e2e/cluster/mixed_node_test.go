@@ -22,14 +22,15 @@ import (
 const (
 	largeMIG = v1.ResourceName("nvidia.com/mig-3g.40gb")
 
-	// What --mig-strategy=mixed is in our own configuration; a container is told of its instance by the variable.
+	// This is --mig-strategy=mixed in Tessera's own configuration. A variable names the container's
+	// instance.
 	mixedMIG = `  - name: "nvidia.com/mig-{profile}"
     strategies: [envvar]
     nvidia: {mig: "*", driverRoot: ` + nvidiaRoot + `, devRoot: ` + nvidiaRoot + `}
 `
 )
 
-// showMinors has containers find out, as from the kernel, which nodes are whose MIG instances.
+// showMinors lets containers read the kernel's list of MIG device nodes.
 func showMinors(t *testing.T, driver *nvidia.Driver) {
 	t.Helper()
 	path := filepath.Join(driverDirectory, nvidia.MinorsFile)
@@ -38,7 +39,7 @@ func showMinors(t *testing.T, driver *nvidia.Driver) {
 	must(t, os.WriteFile(path, []byte(driver.Minors()), 0o644))
 }
 
-// serveMIG adds each profile of MIG instances to what the agent serves.
+// serveMIG adds a resource for each MIG profile to the agent's configuration.
 func serveMIG(t *testing.T) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
@@ -51,14 +52,15 @@ func serveMIG(t *testing.T) func(manifest) {
 	}
 }
 
-// ofProfile is a container that asks for a MIG instance and reports.
+// ofProfile makes a container that asks for a MIG instance and reports.
 func ofProfile(name string, profile v1.ResourceName) v1.Container {
 	container := containerAsking(name, asked{}, stay)
 	container.Resources.Limits[profile] = *resource.NewQuantity(1, resource.DecimalSI)
 	return container
 }
 
-// callsOfScheduler are how often kube-scheduler has asked the extenders of all replicas for a node, and to bind.
+// callsOfScheduler returns how often kube-scheduler has called the extenders of all replicas, to
+// filter nodes and to bind.
 func (c *cluster) callsOfScheduler(t *testing.T) (calls int) {
 	t.Helper()
 	pods, err := c.schedulerPods(t.Context())
@@ -80,7 +82,7 @@ func (c *cluster) callsOfScheduler(t *testing.T) (calls int) {
 	return calls
 }
 
-// instanceOf is the MIG instance of a profile that a container finds.
+// instanceOf returns the MIG instance that a container sees, and checks its profile.
 func instanceOf(t *testing.T, driver *nvidia.Driver, pod *v1.Pod, container, profile string) string {
 	t.Helper()
 	said := waitForSaid(t, pod.UID, container, 1)[0]
@@ -89,7 +91,8 @@ func instanceOf(t *testing.T, driver *nvidia.Driver, pod *v1.Pod, container, pro
 	return instance
 }
 
-// Six GPUs are shared, and two were divided into MIG instances, which are kubelet's and kube-scheduler's alone.
+// Six GPUs are shared. Two are divided into MIG instances, which only kubelet and kube-scheduler
+// count.
 func TestWholeGPUsSharesAndMIGInstancesOfOneNodeGoToThePodsThatAskForThem(t *testing.T) {
 	c := theCluster(t)
 	driver := makeGPUsOf(t, "8xh100-mig")

@@ -12,9 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-const notOver = ": no volume is mounted over what holds a container to its limits; mount it elsewhere"
+const notOver = ": a volume must not cover the files that enforce a container's limits; mount it elsewhere"
 
-// mounting is a pod with a container of each kind, the n-th of which mounts an empty volume at the path.
+// mounting makes a pod with an app container and an init container. The n-th of them mounts an
+// empty volume at the path.
 func mounting(path string, n int) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mounting"}, Spec: v1.PodSpec{
 		NodeName:       policyNode,
@@ -44,7 +45,7 @@ func (c *cluster) installMountPolicy(t *testing.T) *kubernetes.Clientset {
 func TestNoPodMountsOverWhatHoldsContainersToTheirLimits(t *testing.T) {
 	c := theCluster(t)
 	user := c.installMountPolicy(t)
-	refused := map[string]string{ // as they are told
+	refused := map[string]string{ // path in the pod -> path in the refusal, "" if they are equal
 		"/run/tessera": "", "/run/tessera/": "/run/tessera", "/run/tessera/vgpu/limits": "",
 		"/var/run/tessera/vgpu": "", "//run//tessera/": "/run/tessera", "/run/./tessera/vgpu": "/run/tessera/vgpu",
 		"run/tessera": "/run/tessera", "./run/tessera/.": "/run/tessera", "/run/x/../tessera/vgpu": "",

@@ -19,15 +19,16 @@ import (
 )
 
 const (
-	mpsRoot     = "/run/nvidia/mps"                    // as deploy/nvidia/mps-daemonset.yaml says
+	mpsRoot     = "/run/nvidia/mps"                    // as in deploy/nvidia/mps-daemonset.yaml
 	mpsPrograms = "/var/lib/e2e-mps"                   // on the node
-	mpsToldFile = mpsRoot + "/nvidia.com/gpu/told.log" // what the daemon was told, by test/mps
+	mpsToldFile = mpsRoot + "/nvidia.com/gpu/told.log" // the fake daemon's log of commands
 
 	sharedByMPS = `version: v1
 sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}
 `
-	// A client that has the daemon answer every second, for as long as it does, once it has seen that it
-	// can neither remove the daemon's socket nor plant anything beside it.
+	// askMPS is a client of the daemon. It first checks that it can neither remove the daemon's
+	// socket nor plant a file next to it. Then it queries the daemon every second, until the daemon
+	// no longer answers.
 	askMPS = `trap 'exit 0' TERM
 cd $CUDA_MPS_PIPE_DIRECTORY && ! rm -f control 2>/dev/null && ! ln -s /etc/passwd log 2>/dev/null || exit 2
 while echo get_default_active_thread_percentage | ` + mpsPrograms + `/nvidia-cuda-mps-control; do sleep 1; done
@@ -36,8 +37,8 @@ exit 1`
 
 var namesOfMPS = []string{"nvidia-cuda-mps-control", "nvidia-cuda-mps-server", "nvidia-smi"}
 
-// installMPS puts the programs of MPS on the node. They go with the test, and so does all that MPS
-// leaves there.
+// installMPS puts the MPS programs on the node. The test's end removes them and all that MPS leaves
+// there.
 func installMPS(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -54,8 +55,8 @@ func installMPS(t *testing.T) {
 	}
 }
 
-// sharingByMPS has the ConfigMap share GPUs by MPS, and the daemons' container get what NVIDIA's
-// runtime puts into it: the driver's library and the programs.
+// sharingByMPS makes the ConfigMap share GPUs by MPS. It mounts into the daemons' container what
+// NVIDIA's runtime would add: the driver's library and the programs.
 func sharingByMPS(t *testing.T) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
@@ -71,7 +72,7 @@ func sharingByMPS(t *testing.T) func(manifest) {
 	}
 }
 
-// clientOfMPS is a pod that has a share of a GPU and asks the daemon.
+// clientOfMPS makes a pod that has a share of a GPU and queries the daemon.
 func clientOfMPS(name string) *v1.Pod {
 	pod := withGPUs(name, 1, askMPS)
 	pod.Spec.Volumes = []v1.Volume{{Name: "programs", VolumeSource: v1.VolumeSource{
@@ -81,7 +82,7 @@ func clientOfMPS(name string) *v1.Pod {
 	return pod
 }
 
-// waitForAnswers waits until the daemon has answered the pod so many times more, always the same.
+// waitForAnswers waits for this many further answers of the daemon. All answers must be the same.
 func (c *cluster) waitForAnswers(t *testing.T, name string, more int) {
 	t.Helper()
 	before := strings.Count(c.output(t, name), "\n")
@@ -105,7 +106,7 @@ func (c *cluster) mpsPods(ctx context.Context) ([]v1.Pod, error) {
 	return list.Items, nil
 }
 
-// mpsPod is the pod of the daemons.
+// mpsPod returns the pod of the daemons.
 func (c *cluster) mpsPod(t *testing.T) *v1.Pod {
 	t.Helper()
 	pods, err := c.mpsPods(t.Context())
@@ -114,7 +115,7 @@ func (c *cluster) mpsPod(t *testing.T) *v1.Pod {
 	return &pods[0]
 }
 
-// mpsLife is what changes when a daemon is not the same any more: its process, and what it was told.
+// mpsLife identifies the daemon by its process and by the commands that it received.
 func mpsLife(t *testing.T) string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -157,7 +158,7 @@ func TestAnUpdateOfTheAgentTouchesNeitherMPSDaemonsNorTheirClients(t *testing.T)
 	equal(t, "the client", lifeOf(c.pod(t, "client")), lifeOf(client))
 	equal(t, "the pod of the daemon", lifeOf(c.mpsPod(t)), lifeOf(pod))
 	equal(t, "the daemon", mpsLife(t), daemon)
-	// The new agent knows who holds a share: three are left.
+	// The new agent knows the client's share: three are left.
 	c.create(t, withGPUs("rest", 1, printGPUs+stay))
 	c.waitForPhase(t, "rest", v1.PodRunning)
 }

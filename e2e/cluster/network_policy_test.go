@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// typed is the manifest as the type that it is of.
+// typed converts the manifest to the Go type of its kind.
 func typed[T any](t *testing.T, m manifest) *T {
 	t.Helper()
 	object := new(T)
@@ -21,7 +21,8 @@ func typed[T any](t *testing.T, m manifest) *T {
 	return object
 }
 
-// What enforces it is the cluster's own; that it is one, and of whom, is ours.
+// The cluster's network plugin enforces the policy. This test checks only that the policy selects
+// the status port of each agent.
 func TestTheNetworkPolicyIsOfTheStatusPortOfEachAgent(t *testing.T) {
 	c := theCluster(t)
 	policies := c.readManifests(t, "network-policy.yaml")

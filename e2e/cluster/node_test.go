@@ -22,7 +22,7 @@ import (
 	plugin "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-const pluginsDirectory = "/usr/lib/cni" // of containernetworking-plugins
+const pluginsDirectory = "/usr/lib/cni" // of the package containernetworking-plugins
 
 const containerdConfiguration = `version = 3
 root = "/var/lib/containerd"
@@ -57,8 +57,8 @@ const networkConfiguration = `{
 }
 `
 
-// Machines differ in cgroup version, rights and memory; what is not about that is kubelet's default,
-// but for the node's status, which is told every second instead of every ten.
+// kubelet has its default settings, except where machines differ in cgroup version, rights and
+// memory. It reports the node's status every second instead of every ten.
 const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -105,11 +105,11 @@ func (c *cluster) configureNode() error {
 	return nil
 }
 
-// driverDirectory is what containers find at /proc/driver, where nobody can write.
+// driverDirectory is mounted at /proc/driver in containers, where no process can write.
 const driverDirectory = "/e2e/driver"
 
-// configureContainers writes what all containers have in common: the runtime's default, and that the
-// node's boot id is theirs, and what its drivers tell.
+// configureContainers writes the base specification of all containers: the runtime's default, plus
+// mounts of the node's boot id and driver directory.
 func configureContainers() error {
 	output, err := program("ctr", "oci", "spec").Output()
 	if err != nil {
@@ -126,7 +126,8 @@ func configureContainers() error {
 	if err := os.MkdirAll(driverDirectory, 0o755); err != nil {
 		return err
 	}
-	// Such a hook runs where the container's root is the working directory.
+	// These hooks run with the container's root as working directory, so the targets are relative
+	// paths.
 	binding := func(from, to string) any {
 		return map[string]any{"path": busybox, "args": []string{"mount", "-o", "bind", from, to}}
 	}
@@ -144,7 +145,7 @@ func (c *cluster) startContainerd() error {
 	if err != nil {
 		return err
 	}
-	// Its socket answers before what kubelet asks does, and kubelet ends where that does not.
+	// The socket answers before the CRI service does, and kubelet exits if that service fails.
 	return containerd.becomes("ready", func(ctx context.Context) error {
 		connection, err := grpc.NewClient("unix:///run/containerd/containerd.sock",
 			grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -157,14 +158,14 @@ func (c *cluster) startContainerd() error {
 	})
 }
 
-// startKubelet starts kubelet and waits until it has told the cluster that the node is ready.
+// startKubelet starts kubelet and waits until it has reported the node as ready.
 func (c *cluster) startKubelet() error {
 	kubelet, err := c.start("kubelet", "--config=/e2e/kubelet.yaml",
 		"--kubeconfig="+keyFile("kubelet.kubeconfig"), "--node-ip="+nodeAddress, "--v=2")
 	if err != nil {
 		return err
 	}
-	begun := time.Now().Truncate(time.Second) // as the API has times
+	begun := time.Now().Truncate(time.Second) // times in the API have whole seconds
 	return kubelet.becomes("ready", func(ctx context.Context) error {
 		node, err := c.node(ctx)
 		if err != nil {
@@ -186,7 +187,7 @@ func (c *cluster) node(ctx context.Context) (*v1.Node, error) {
 	return c.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 }
 
-// restart ends one of the programs with a signal and starts it again.
+// restart ends kubelet or containerd with a signal and starts it again.
 func (c *cluster) restart(name string, signal syscall.Signal) error {
 	c.processes[name].end(signal)
 	if name == "containerd" {
@@ -195,8 +196,8 @@ func (c *cluster) restart(name string, signal syscall.Signal) error {
 	return c.startKubelet()
 }
 
-// forgetDevices starts kubelet anew without its checkpoint. It keeps the pods of former tests in there
-// until it grants again.
+// forgetDevices restarts kubelet without its checkpoint. kubelet keeps the pods of former tests
+// there until its next allocation.
 func (c *cluster) forgetDevices(t *testing.T) {
 	t.Helper()
 	c.processes["kubelet"].end(syscall.SIGTERM)

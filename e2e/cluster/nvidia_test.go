@@ -33,7 +33,7 @@ gpus:
 `
 )
 
-// changeNode sets "labels" or "annotations" of the node, and takes those away that are nil.
+// changeNode sets "labels" or "annotations" of the node. A nil value removes one.
 func (c *cluster) changeNode(t *testing.T, what string, values map[string]any) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{what: values}})
@@ -43,21 +43,21 @@ func (c *cluster) changeNode(t *testing.T, what string, values map[string]any) {
 	must(t, err)
 }
 
-// labelNode sets a label of the node, which goes with the test.
+// labelNode sets a label of the node. The test's end removes it.
 func (c *cluster) labelNode(t *testing.T, label, value string) {
 	t.Helper()
 	t.Cleanup(func() { c.changeNode(t, "labels", map[string]any{label: nil}) })
 	c.changeNode(t, "labels", map[string]any{label: value})
 }
 
-// installPlugin applies deploy/nvidia as it ships, on a node where the driver is installed as
-// distributions do.
+// installPlugin applies deploy/nvidia as shipped, on a node whose driver is installed as by a
+// distribution.
 func (c *cluster) installPlugin(t *testing.T) {
 	t.Helper()
 	c.installPluginWith(t, nil)
 }
 
-// installPluginWith is the same with a change of what ships, and further manifests.
+// installPluginWith does the same with an edit and further manifests.
 func (c *cluster) installPluginWith(t *testing.T, change func(manifest), more ...manifest) {
 	t.Helper()
 	c.labelNode(t, "nvidia.com/gpu.present", "true")
@@ -65,7 +65,7 @@ func (c *cluster) installPluginWith(t *testing.T, change func(manifest), more ..
 		c.rights(t, "nvidia"), c.readManifests(t, "nvidia/daemonset.yaml"), more)...)
 }
 
-// withGPUs is a pod that asks for so many GPUs or shares and runs a script.
+// withGPUs makes a pod that asks for this many GPUs or shares and runs a script.
 func withGPUs(name string, count int64, script string) *v1.Pod {
 	pod := podOf(name, 0, script)
 	if count > 0 {
@@ -74,7 +74,7 @@ func withGPUs(name string, count int64, script string) *v1.Pod {
 	return pod
 }
 
-// waitForRunning waits until there are so many pods and all run, and returns their names.
+// waitForRunning waits until there are exactly this many pods and all run, and returns their names.
 func (c *cluster) waitForRunning(t *testing.T, count int) (names []string) {
 	t.Helper()
 	eventuallyAll(t, func(ctx context.Context) (int, error) {
@@ -98,13 +98,13 @@ func (c *cluster) waitForRunning(t *testing.T, count int) (names []string) {
 	return names
 }
 
-// expectDeployment runs so many pods of one share each and checks that all run and how many of them
-// were told of each GPU. They come in parts: a busy machine starts eighty at once for minutes.
+// expectDeployment runs this many pods with one share each, and checks how many of them got each
+// GPU. It starts them in parts, because a busy machine needs minutes for eighty at once.
 func (c *cluster) expectDeployment(t *testing.T, count int, want map[string]int) {
 	t.Helper()
 	const part = 20
 	template := withGPUs("", 1, printGPUs+stay)
-	template.Spec.HostNetwork = true // a network of its own is what takes longest to make
+	template.Spec.HostNetwork = true // a network of its own is the slowest part of a start
 	c.deploy(t, int32(min(count, part)), template)
 	for so := part; so < count; so += part {
 		c.waitForRunning(t, so)
@@ -117,7 +117,8 @@ func (c *cluster) expectDeployment(t *testing.T, count int, want map[string]int)
 	equal(t, "pods by what they are told", told, want)
 }
 
-// processesNamed are the processes of the node that were started by a name, and words after it.
+// processesNamed returns the node's processes whose command line begins with this name and these
+// words.
 func processesNamed(t *testing.T, name string, words ...string) (found []int) {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -156,7 +157,7 @@ func TestFourPodsAreSpreadOverTwoGPUsOfTenSharesEach(t *testing.T) {
 	c.expectDeployment(t, 4, map[string]int{driver.UUID(0): 2, driver.UUID(1): 2})
 }
 
-// nvidiaRoot is where the driver of the node is that is served by a configuration of Tessera's own.
+// nvidiaRoot is the driver's root where the agent has a configuration of Tessera's own.
 const nvidiaRoot = "/var/lib/e2e-nvidia"
 
 func TestAPodThatNamesAllGPUsItselfFindsTheOneThatItWasGranted(t *testing.T) {

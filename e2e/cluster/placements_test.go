@@ -13,8 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// readPlacement notes what another scheduler chose for a pod, and what the pod takes by now. The mutex
-// is held.
+// readPlacement records another scheduler's choice for a pod, and the room that the pod uses now.
+// The caller holds the mutex.
 func (h *hami) readPlacement(pod *v1.Pod) {
 	if pod.Spec.NodeName == "" || pod.Annotations[allocatedKey] == "" {
 		return
@@ -34,10 +34,10 @@ func (h *hami) readPlacement(pod *v1.Pod) {
 	}
 }
 
-// takenBy is what a pod has of each card at most at a time from now on. Init containers come one after
-// the other, each beside the sidecars before it, and those that have ended have nothing.
+// takenBy returns the most room that a pod will use of each card from now on. Init containers run
+// one after the other, each together with the sidecars before it. Those that have ended use none.
 func (h *hami) takenBy(pod *v1.Pod, parts map[string][]part) map[string]room {
-	before, beside := map[string]room{}, map[string]room{} // at most at a time; what goes on
+	before, beside := map[string]room{}, map[string]room{} // a peak; a running sum
 	for n, container := range containersOf(pod) {
 		if hasEnded(pod, container.Name) {
 			continue
@@ -59,14 +59,14 @@ func (h *hami) takenBy(pod *v1.Pod, parts map[string][]part) map[string]room {
 	return taken
 }
 
-// hasEnded says whether an init container has done its work.
+// hasEnded says whether an init container has succeeded.
 func hasEnded(pod *v1.Pod, container string) bool {
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(one v1.ContainerStatus) bool {
 		return one.Name == container && one.State.Terminated != nil && one.State.Terminated.ExitCode == 0
 	})
 }
 
-// others is what pods take of each card. The mutex is held.
+// others returns the room that pods use of each card. The caller holds the mutex.
 func (h *hami) others() map[string]room {
 	taken := map[string]room{}
 	for uid, takes := range h.reserved {
@@ -79,8 +79,9 @@ func (h *hami) others() map[string]room {
 	return taken
 }
 
-// checkRoom finds that a pod was bound to what was not free. Whatever the scheduler knew of pods that have
-// ended, the API server has told it before it tells of this binding. The mutex is held.
+// checkRoom records a failure if a pod was bound to room that was not free. The API server reports
+// the end of a pod before any binding that relies on it, so the record of used room is complete.
+// The caller holds the mutex.
 func (h *hami) checkRoom(pod *v1.Pod) {
 	taken := h.others()
 	for _, one := range h.cards {
@@ -94,7 +95,7 @@ func (h *hami) checkRoom(pod *v1.Pod) {
 	}
 }
 
-// boundOf is how many of these pods are bound.
+// boundOf returns how many of these pods are bound.
 func (h *hami) boundOf(pods []*v1.Pod) (count int) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -106,7 +107,7 @@ func (h *hami) boundOf(pods []*v1.Pod) (count int) {
 	return count
 }
 
-// decode reads what was chosen for a pod from its annotation.
+// decode reads the placement from a pod's annotation.
 func (h *hami) decode(pod *v1.Pod) (placement, error) {
 	chosen := placement{parts: map[string][]part{}, allocated: pod.Annotations[allocatedKey]}
 	var entries []string
@@ -140,7 +141,8 @@ func (h *hami) decode(pod *v1.Pod) (placement, error) {
 	return chosen, nil
 }
 
-// expectNoFailures: each pod was bound to what was free, and its annotation says to what.
+// expectNoFailures checks that each pod was bound to free room, and that its annotation could be
+// read.
 func (h *hami) expectNoFailures(t *testing.T) {
 	t.Helper()
 	h.mutex.Lock()

@@ -24,7 +24,7 @@ func (c *cluster) pods() corev1.PodInterface {
 	return c.client.CoreV1().Pods(metav1.NamespaceDefault)
 }
 
-// podOf is a pod of one container that asks for so many NPUs and runs a shell script.
+// podOf makes a pod of one container that asks for this many NPUs and runs a shell script.
 func podOf(name string, count int64, script string) *v1.Pod {
 	limits := v1.ResourceList{}
 	if count > 0 {
@@ -45,7 +45,7 @@ func podOf(name string, count int64, script string) *v1.Pod {
 	}
 }
 
-// Scripts of pods. Those that stay end when they are told to, or when their pod is deleted.
+// These are scripts of pods. `stay` runs until tellToEnd or the deletion of its pod.
 const (
 	printIDs        = `echo "$DUMMY_VISIBLE_DEVICES"; `
 	stay            = `trap 'exit 0' TERM; mkfifo /tmp/end; cat /tmp/end & wait`
@@ -53,15 +53,15 @@ const (
 	tellToEnd       = `echo > /tmp/end`
 )
 
-// create makes a pod. It goes with the agent of the test.
+// create creates a pod. The test's end removes it together with the agent.
 func (c *cluster) create(t *testing.T, pod *v1.Pod) {
 	t.Helper()
 	_, err := c.pods().Create(t.Context(), pod, metav1.CreateOptions{})
 	must(t, err)
 }
 
-// removePods deletes all pods of the tests and waits until they are gone from the API, which is
-// after their containers are gone.
+// removePods deletes all pods of the tests and waits until they are gone from the API. By then
+// their containers are gone as well.
 func (c *cluster) removePods(ctx context.Context) error {
 	err := c.pods().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *cluster) pod(t *testing.T, name string) *v1.Pod {
 	return pod
 }
 
-// waitForPhase waits until the pod is so far: "Running", "Succeeded".
+// waitForPhase waits until the pod is in this phase, and returns it.
 func (c *cluster) waitForPhase(t *testing.T, name string, phase v1.PodPhase) *v1.Pod {
 	t.Helper()
 	var pod *v1.Pod
@@ -102,13 +102,13 @@ func (c *cluster) waitForPhase(t *testing.T, name string, phase v1.PodPhase) *v1
 	return pod
 }
 
-// lifeOf is what changes when a pod or its container is not the same any more.
+// lifeOf identifies a pod and its container. It changes if either is replaced or restarted.
 func lifeOf(pod *v1.Pod) string {
 	main := pod.Status.ContainerStatuses[0]
 	return fmt.Sprint(pod.Name, " ", pod.UID, " ", pod.Status.Phase, " ", main.ContainerID, " ", main.RestartCount)
 }
 
-// describe says what keeps a pod.
+// describe joins the reasons and messages of a pod's status.
 func describe(pod *v1.Pod) string {
 	said := []string{pod.Status.Reason, pod.Status.Message}
 	for _, condition := range pod.Status.Conditions {
@@ -125,7 +125,7 @@ func describe(pod *v1.Pod) string {
 	return strings.Join(strings.Fields(strings.Join(said, " ")), " ")
 }
 
-// waitsFor is what the scheduler said when it last found no place for the pod; "" while it has not.
+// waitsFor returns the scheduler's last reason why no node suits the pod, or "" if there is none.
 func waitsFor(pod *v1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == v1.PodScheduled && condition.Reason == v1.PodReasonUnschedulable {
@@ -135,7 +135,8 @@ func waitsFor(pod *v1.Pod) string {
 	return ""
 }
 
-// waitForUnschedulable waits until the scheduler has tried the pod, and returns what it said.
+// waitForUnschedulable waits until the scheduler has found no node for the pod, and returns its
+// reason.
 func (c *cluster) waitForUnschedulable(t *testing.T, name string) string {
 	t.Helper()
 	var said string
@@ -152,7 +153,7 @@ func (c *cluster) waitForUnschedulable(t *testing.T, name string) string {
 	return said
 }
 
-// output is all that the pod's container has written, once it has written a line.
+// output returns the log of the pod's container once it is not empty.
 func (c *cluster) output(t *testing.T, name string) string {
 	t.Helper()
 	var said string
@@ -167,7 +168,7 @@ func (c *cluster) output(t *testing.T, name string) string {
 	return said
 }
 
-// run runs a command in a pod's container, as "kubectl exec" does, and returns its output.
+// run runs a command in a pod's first container, as "kubectl exec" does, and returns its output.
 func (c *cluster) run(ctx context.Context, pod *v1.Pod, command ...string) (string, error) {
 	request := c.client.CoreV1().RESTClient().Post().Resource("pods").
 		Namespace(pod.Namespace).Name(pod.Name).SubResource("exec").
@@ -178,7 +179,7 @@ func (c *cluster) run(ctx context.Context, pod *v1.Pod, command ...string) (stri
 	if err != nil {
 		return "", err
 	}
-	var output, complaints bytes.Buffer // one goroutine each writes them
+	var output, complaints bytes.Buffer // each is written by a goroutine of its own
 	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &output, Stderr: &complaints})
 	said := output.String() + complaints.String()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	authorization "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	rbac "k8s.io/api/rbac/v1"
 	kinds "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +23,7 @@ const (
 	agentPolicies = "policies/agents.yaml"
 	mountPolicy   = "policies/mounts.yaml"
 
-	policyNode  = "policy-node" // no kubelet is of these two
+	policyNode  = "policy-node" // these two nodes have no kubelet
 	policyOther = "policy-other"
 
 	anybody       = "anybody"
@@ -31,7 +32,7 @@ const (
 	nvidiaAgent   = "system:serviceaccount:kube-system:tessera-nvidia"
 )
 
-// as is a client of that user; of an agent, with a token that names its node.
+// as returns a client that acts as the user. The token of an agent names its node.
 func as(t *testing.T, user, node string, groups ...string) *kubernetes.Clientset {
 	t.Helper()
 	configuration := administrator()
@@ -44,7 +45,7 @@ func as(t *testing.T, user, node string, groups ...string) *kubernetes.Clientset
 	return client
 }
 
-// setVariable is what whoever edits a policy's settings does.
+// setVariable changes a setting of a policy, as an administrator does.
 func setVariable(t *testing.T, m manifest, name, expression string) {
 	t.Helper()
 	if m.object.GetKind() != "ValidatingAdmissionPolicy" {
@@ -60,14 +61,15 @@ func setVariable(t *testing.T, m manifest, name, expression string) {
 	must(t, unstructured.SetNestedSlice(m.object.Object, variables, "spec", "variables"))
 }
 
-// rights are what deploy/ has of an agent's account: its role, and the policies that hold it to its node.
+// rights returns the manifests of an agent's account: its role, and the policies that bind it to
+// its node.
 func (c *cluster) rights(t *testing.T, flavour string) []manifest {
 	t.Helper()
 	return append(c.readManifests(t, agentPolicies), c.readManifests(t, flavour+"/rbac.yaml")...)
 }
 
-// installPolicies applies policies of deploy/ on a cluster with two more nodes, and lets the users do
-// whatever those allow. It waits until the attempt is refused.
+// installPolicies applies policies of deploy/ on a cluster with two further nodes. The users get
+// every right that the policies leave. installPolicies waits until a policy refuses the attempt.
 func (c *cluster) installPolicies(t *testing.T, users []string, attempt func(context.Context) error,
 	manifests ...manifest) {
 	t.Helper()
@@ -89,8 +91,17 @@ func (c *cluster) installPolicies(t *testing.T, users []string, attempt func(con
 	must(t, err)
 	t.Cleanup(func() {
 		must(t, c.client.RbacV1().ClusterRoleBindings().Delete(context.Background(), binding.Name, metav1.DeleteOptions{}))
+		must(t, waitUntil(patient, func(ctx context.Context) error {
+			for _, user := range users {
+				if allowed, err := c.may(ctx, user, "delete", "nodes", ""); err != nil || allowed {
+					return fmt.Errorf("%s may still delete nodes: %v", user, err)
+				}
+			}
+			return nil
+		}))
 	})
-	// The API server heeds policies a moment after it has taken them, and until a moment after they went.
+	// The API server enforces a policy with a delay, and for a moment after its deletion. The next
+	// test must not meet it.
 	t.Cleanup(func() {
 		must(t, waitUntil(patient, func(ctx context.Context) error {
 			if err := attempt(ctx); strings.Contains(fmt.Sprint(err), "denied request: ") {
@@ -111,7 +122,19 @@ func (c *cluster) installPolicies(t *testing.T, users []string, attempt func(con
 	})
 }
 
-// refusal is what a policy says to it; nothing where it is allowed.
+// may returns whether the API server's authorizer gives the user this right.
+func (c *cluster) may(ctx context.Context, user, verb, resource, part string) (bool, error) {
+	review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{User: user,
+		ResourceAttributes: &authorization.ResourceAttributes{Verb: verb, Resource: resource, Subresource: part}}}
+	answer, err := c.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
+
+// refusal returns a policy's reason, or "" if the request was allowed. Another error is marked as
+// such.
 func refusal(err error) string {
 	if err == nil {
 		return ""
@@ -130,7 +153,7 @@ func makePod(ctx context.Context, client kubernetes.Interface, name string,
 			Containers: []v1.Container{{Name: "main", Image: "none"}}}}, metav1.CreateOptions{})
 }
 
-// podOfPolicyNode makes one, which goes with the test.
+// podOfPolicyNode creates a pod on policyNode. The test's end removes it.
 func (c *cluster) podOfPolicyNode(t *testing.T, client kubernetes.Interface, name string,
 	annotations map[string]string) *v1.Pod {
 	t.Helper()
@@ -150,7 +173,8 @@ func (c *cluster) removePod(ctx context.Context, name string) error {
 	return err
 }
 
-// What the API server's own look at the expressions finds is in a policy's status.
+// The API server checks the types in a policy's expressions and writes its warnings into the
+// policy's status.
 func TestThePoliciesHaveNoExpressionThatTheAPIServerWarnsOf(t *testing.T) {
 	c := theCluster(t)
 	for _, file := range []string{agentPolicies, mountPolicy, "hami/policy.yaml"} {
@@ -158,7 +182,7 @@ func TestThePoliciesHaveNoExpressionThatTheAPIServerWarnsOf(t *testing.T) {
 			if m.object.GetKind() != "ValidatingAdmissionPolicy" {
 				continue
 			}
-			m.object.SetName("e2e-" + m.object.GetName()) // without a binding it is of no effect
+			m.object.SetName("e2e-" + m.object.GetName()) // no effect without a binding
 			t.Cleanup(func() { must(t, m.delete(context.Background())) })
 			m.apply(t)
 			eventually(t, func(ctx context.Context) error {

@@ -14,15 +14,15 @@ import (
 
 const logsDirectory = "/var/log/e2e"
 
-// process is one of the cluster's programs while it runs; its output goes to a file. It belongs to
-// one goroutine.
+// process is one of the cluster's programs. Its output goes to a log file. It belongs to one
+// goroutine.
 type process struct {
 	name    string
 	command *exec.Cmd
-	ended   chan struct{} // closed when it has ended
+	ended   chan struct{} // closed when the process has ended
 }
 
-// startProcess starts one of the programs that the test brought along, or one of the machine's.
+// startProcess starts one of the tests' own programs, or one of the machine's.
 func startProcess(name string, arguments ...string) (*process, error) {
 	return startProcessWith(nil, name, arguments...)
 }
@@ -46,15 +46,15 @@ func startProcessWith(variables []string, name string, arguments ...string) (*pr
 	return p, nil
 }
 
-// program is a command of the test's own programs or the machine's; the former come first.
+// program returns the command for one of the tests' own programs, or for one of the machine's.
 func program(name string, arguments ...string) *exec.Cmd {
 	path := name
 	switch name {
 	case "service":
 		path = "setpriv"
 	case "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet":
-		path = filepath.Join(programsDirectory, "node") // which goes by the name it is called with
-	case "containerd", "ctr":
+		path = filepath.Join(programsDirectory, "node") // its own name selects one
+	case "containerd", "ctr", "prometheus", "promtool":
 		path = filepath.Join(programsDirectory, name)
 	}
 	command := exec.Command(path, arguments...)
@@ -63,7 +63,7 @@ func program(name string, arguments ...string) *exec.Cmd {
 	command.Env = []string{
 		"PATH=" + programsDirectory + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=/root",
-		"TZ=UTC", // of the times in their logs
+		"TZ=UTC", // for the times in their logs
 	}
 	return command
 }
@@ -77,7 +77,7 @@ func (p *process) running() bool {
 	}
 }
 
-// end sends a signal and waits for the end; one that takes too long is killed.
+// end sends a signal and waits for the end. It kills a process that takes too long.
 func (p *process) end(signal syscall.Signal) {
 	if p == nil {
 		return
@@ -91,8 +91,8 @@ func (p *process) end(signal syscall.Signal) {
 	}
 }
 
-// becomes waits until check has nothing to say, and says what it said last when it goes on for too
-// long or the process ends.
+// becomes waits until check returns nil. It returns an error if the process ends, or check's last
+// error at the limit.
 func (p *process) becomes(state string, check func(context.Context) error) error {
 	err := waitUntil(patient, func(ctx context.Context) error {
 		if !p.running() {
@@ -109,8 +109,8 @@ func (p *process) becomes(state string, check func(context.Context) error) error
 	return nil
 }
 
-// waitUntil asks again and again until check has nothing to say. A check may end a little late, so
-// that what it says is about the state and not about the time.
+// waitUntil repeats check until it returns nil or the limit has passed. The context ends later than
+// the limit, so that the last error describes the state and not the timeout.
 func waitUntil(limit time.Duration, check func(context.Context) error) error {
 	deadline := time.Now().Add(limit)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline.Add(10*time.Second))

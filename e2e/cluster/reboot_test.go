@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	replicas = 8 // of 8 NPUs each: all that there are
+	replicas = 8 // of 8 NPUs each: all devices of the node
 
 	printIDsAndBoot = `echo "$DUMMY_VISIBLE_DEVICES $(cat /proc/sys/kernel/random/boot_id)"; `
 )
 
-// startDeployment has pods run that have replacements and hold all devices.
+// startDeployment runs pods that hold all devices. Their controller replaces refused ones.
 func (c *cluster) startDeployment(t *testing.T) {
 	t.Helper()
 	c.deploy(t, replicas, podOf("", 64/replicas, printIDsAndBoot+stay))
 }
 
-// deploy has so many pods of a kind run, and takes them away with the test.
+// deploy creates a Deployment of this many pods. The test's end deletes it.
 func (c *cluster) deploy(t *testing.T, count int32, template *v1.Pod) {
 	t.Helper()
 	labels := map[string]string{"app": "holders"}
@@ -48,7 +48,7 @@ func (c *cluster) deploy(t *testing.T, count int32, template *v1.Pod) {
 	})
 }
 
-// scale changes how many they are.
+// scale changes the number of the Deployment's pods.
 func (c *cluster) scale(t *testing.T, count int) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, count)
@@ -57,8 +57,8 @@ func (c *cluster) scale(t *testing.T, count int) {
 	must(t, err)
 }
 
-// waitForDeployment waits until all its pods have started since the boot and have all devices among
-// them. It returns what each has, and what was said to pods that were refused.
+// waitForDeployment waits until all pods have started since the boot and hold all devices together.
+// It returns the devices of each pod, and kubelet's messages to pods that it refused.
 func (c *cluster) waitForDeployment(t *testing.T) (given map[string][]string, refused []string) {
 	t.Helper()
 	content, err := os.ReadFile(bootIDOfKernel)
@@ -113,9 +113,9 @@ func TestABootWithTheAgentInAContainerRefusesPodsAndTheirReplacementsRun(t *test
 	}
 }
 
-// kubelet starts when the service is ready, as systemd has it, and fetches its pods while the agent
-// registers. Those are two processes, and what a busy machine gives its time to first is its own
-// affair: one boot of several must show that the time is enough.
+// As under systemd, kubelet starts once the service is ready, and then reads its pods while the
+// agent registers. The two race, and a busy machine may run kubelet first. So the test only needs
+// one boot of several that refuses no pod.
 func TestABootWithTheAgentAsAServiceOfTheHostRefusesNoPod(t *testing.T) {
 	c := theCluster(t)
 	s := c.installService(t)
@@ -124,7 +124,7 @@ func TestABootWithTheAgentAsAServiceOfTheHostRefusesNoPod(t *testing.T) {
 	before, _ := c.waitForDeployment(t)
 
 	const boots = 5
-	former := 0 // pods that former boots refused
+	former := 0 // pods that earlier boots refused
 	for range boots {
 		must(t, c.boot(s.start))
 

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// Where the words of the file are that the processes of a container share, version 1.2 of it. This is
-// written from what HAMi-core 8f3a89c lays out and HAMi's monitor reads, and knows no header of ours.
+// These are offsets in a region, version 1.2, the file that the processes of a container share.
+// They follow HAMi-core 8f3a89c and HAMi's monitor, not a header of Tessera: the test must not
+// repeat an error of ours.
 const (
 	uuidsAt, uuidSize = 64, 96
 	limitsAt          = 1600
@@ -29,11 +30,11 @@ const (
 	smallestRegion   = 2008953
 )
 
-// region is what a reader finds in such a file.
+// region is what a reader finds in a region file.
 type region struct {
 	Magic, Major, Minor int32
 	Devices             []limitOfDevice
-	Slots               []slot // up to the highest that was ever used
+	Slots               []slot // up to the highest slot ever used
 	Switch, Priority    int32
 	lastKernel          int64
 }
@@ -43,15 +44,16 @@ type limitOfDevice struct {
 	Bytes, Cores uint64
 }
 
-// slot is what one process has of the first device.
+// slot is one process's use of the first device.
 type slot struct {
 	PID, Status           int32
 	Context, Module, Data uint64
 	Total                 uint64
-	sm                    uint64 // percent of its time
+	sm                    uint64 // percent of the device's time
 }
 
-// readRegion trusts no word of the file, and maps nothing of it: a container can write there what it likes.
+// readRegion trusts no word of the file and maps none of it, because a container can write anything
+// there.
 func readRegion(path string) (r region, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -101,8 +103,8 @@ func readSlot(from []byte) slot {
 func i32(from []byte, at int) int32  { return int32(binary.LittleEndian.Uint32(from[at:])) }
 func u64(from []byte, at int) uint64 { return binary.LittleEndian.Uint64(from[at:]) }
 
-// regionOf finds a container's region as HAMi's monitor does: in a directory of no more than two entries,
-// and no more than one of them is such a file.
+// regionOf finds a container's region as HAMi's monitor does. The directory must have at most two
+// entries, and at most one of them may be a region.
 func (c *cluster) regionOf(t *testing.T, name string) string {
 	t.Helper()
 	var named string
@@ -129,7 +131,7 @@ func regionAt(t *testing.T, path string) region {
 	return r
 }
 
-// held are the slots of those processes that are there.
+// held returns the slots in use.
 func (r region) held() (found []slot) {
 	for _, one := range r.Slots {
 		if one != (slot{}) {

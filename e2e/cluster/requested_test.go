@@ -19,23 +19,24 @@ import (
 
 const (
 	hookLibrary = hookDirectory + "/libvgpu.so"
-	hookLock    = "/tmp/vgpulock" // of HAMi's plugin, for all containers
+	hookLock    = "/tmp/vgpulock" // HAMi's plugin shares it among all containers
 )
 
-// makeGPUs puts eight GPUs and HAMi's library on the node. It goes with the test.
+// makeGPUs puts eight GPUs and a stand-in for HAMi's library on the node. The test's end removes
+// them.
 func makeGPUs(t *testing.T) *nvidia.Driver {
 	t.Helper()
 	return makeGPUsOf(t, "8xa100")
 }
 
-// makeGPUsOf is the same with those of another node of demo/hardware.
+// makeGPUsOf does the same with the GPUs of any node in demo/hardware.
 func makeGPUsOf(t *testing.T, hardware string) *nvidia.Driver {
 	t.Helper()
 	driver := nvidia.Install(t, nvidiaRoot, hardware)
 	installCuda(t)
 	must(t, os.MkdirAll(nvidiaRoot+"/dev", 0o755))
 	t.Cleanup(func() { must(t, os.RemoveAll(nvidiaRoot+"/dev")) })
-	for _, name := range strings.Fields("0 1 2 3 4 5 6 7 ctl") { // like /dev/null
+	for _, name := range strings.Fields("0 1 2 3 4 5 6 7 ctl") { // the device numbers of /dev/null
 		must(t, unix.Mknod(nvidiaRoot+"/dev/nvidia"+name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 	}
 	for _, directory := range []string{hookDirectory, hookLock, saidDirectory} {
@@ -46,21 +47,21 @@ func makeGPUsOf(t *testing.T, hardware string) *nvidia.Driver {
 	return driver
 }
 
-// installRequested divides each of eight GPUs into ten virtual ones, as large as pods ask for. `more`
-// is what else is said of those.
+// installRequested divides each of eight GPUs into ten virtual ones, as large as pods ask for.
+// `more` are further settings of the vgpu section.
 func (c *cluster) installRequested(t *testing.T, more string) {
 	t.Helper()
 	c.installRequestedBy(t, byCdi, more, func(manifest) {})
 }
 
-// installRequestedBy says as well by what strategies containers get them, and changes the manifests.
+// installRequestedBy also takes the strategies and an edit of the manifests.
 func (c *cluster) installRequestedBy(t *testing.T, strategies, more string, edit func(manifest)) {
 	t.Helper()
 	c.installSharing(t, strategies, more, edit)
 	c.waitForResource(t, gpu, "80 of 80")
 }
 
-// installSharing is the same on a node of any GPUs.
+// installSharing does the same for any number of GPUs.
 func (c *cluster) installSharing(t *testing.T, strategies, more string, edit func(manifest)) {
 	t.Helper()
 	t.Cleanup(func() { must(t, os.RemoveAll("/var/run/cdi")) })
@@ -77,8 +78,8 @@ func (c *cluster) installSharing(t *testing.T, strategies, more string, edit fun
 		append(c.rights(t, "hami"), c.readManifests(t, "examples/daemonset.yaml")...)...)
 }
 
-// byHAMisRights has the agent read pods, beside what change has it do, and write what `more` of its
-// configuration asks for.
+// byHAMisRights extends an edit: the agent gets the account that may read pods. The policies let it
+// write placements if `more` says "unplaced: fit".
 func byHAMisRights(t *testing.T, more string, change func(manifest)) func(manifest) {
 	return func(m manifest) {
 		t.Helper()
@@ -91,7 +92,8 @@ func byHAMisRights(t *testing.T, more string, change func(manifest)) func(manife
 	}
 }
 
-// startRequested does both, and has pods scheduled. Containers that end start again soon.
+// startRequested prepares kubelet, GPUs and agent, and schedules pods. Ended containers restart
+// within a second.
 func (c *cluster) startRequested(t *testing.T) *hami {
 	t.Helper()
 	c.configureKubelet(t, "crashLoopBackOff: {maxContainerRestartPeriod: 1s}\n")
@@ -100,7 +102,7 @@ func (c *cluster) startRequested(t *testing.T) *hami {
 	return c.startHAMi(t, 8)
 }
 
-// configureKubelet adds to kubelet's configuration until the end of the test.
+// configureKubelet adds to kubelet's configuration until the test's end.
 func (c *cluster) configureKubelet(t *testing.T, more string) {
 	t.Helper()
 	const path = "/e2e/kubelet.yaml"
@@ -123,7 +125,7 @@ func TestEachContainerOfBurstsOfPodsHasWhatHAMisSchedulerChoseForIt(t *testing.T
 	b.expectNoneWrong(t, "bursts of pods that say how large their GPUs are")
 }
 
-// killAgents ends every agent of the node as the kernel does when memory is short.
+// killAgents kills every agent of the node, as the kernel does when memory is short.
 func killAgents(t *testing.T) {
 	t.Helper()
 	for _, id := range processesNamed(t, "/usr/bin/tessera", "agent") {
@@ -131,8 +133,8 @@ func killAgents(t *testing.T) {
 	}
 }
 
-// restartKubelet does not wait until the node is ready: kubelet looks for seconds at each container that
-// has ended in the middle of its start.
+// restartKubelet accepts a node that is not ready yet: kubelet spends seconds on each container
+// that ended during its start.
 func (c *cluster) restartKubelet(t *testing.T, signal syscall.Signal) {
 	t.Helper()
 	if err := c.restart("kubelet", signal); err != nil && !c.processes["kubelet"].running() {
@@ -142,7 +144,7 @@ func (c *cluster) restartKubelet(t *testing.T, signal syscall.Signal) {
 
 func TestNoContainerHasWhatIsAnothersWhileAgentsAndKubeletDieAndTheAPIServerIsGone(t *testing.T) {
 	c := theCluster(t)
-	b, pods := c.newBurstsOf(t, 10, 10) // the more containers end while they start, the longer kubelet looks at them
+	b, pods := c.newBurstsOf(t, 10, 10) // few: kubelet spends seconds on each failed start
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { ended <- b.run(ctx, pods) }()
@@ -159,7 +161,7 @@ func TestNoContainerHasWhatIsAnothersWhileAgentsAndKubeletDieAndTheAPIServerIsGo
 	for tick := time.NewTicker(3 * time.Second); ; done++ {
 		select {
 		case err := <-ended:
-			ended <- nil
+			ended <- nil // for the cleanup, which receives once more
 			if done%4 == 2 {
 				open()
 			}

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// startHolders starts 8 pods of 2 NPUs each, and returns them with the ids they have.
+// startHolders starts 8 pods with 2 NPUs each, and returns them with their ids.
 func (c *cluster) startHolders(t *testing.T) (pods []*v1.Pod, held []string) {
 	t.Helper()
 	for n := range 8 {
@@ -25,8 +25,8 @@ func (c *cluster) startHolders(t *testing.T) (pods []*v1.Pod, held []string) {
 	return pods, held
 }
 
-// expectUntouched checks that nothing happened to pods, and that a pod that asks for all other
-// devices gets exactly these.
+// expectUntouched checks that the pods run unchanged, and that a pod which asks for all other
+// devices gets exactly those.
 func (c *cluster) expectUntouched(t *testing.T, pods []*v1.Pod, held []string) {
 	t.Helper()
 	c.waitForAgent(t)
@@ -40,8 +40,8 @@ func (c *cluster) expectUntouched(t *testing.T, pods []*v1.Pod, held []string) {
 	}
 }
 
-// expectKept checks that pods keep their devices when a program of the node is sent the signal and
-// started again.
+// expectKept checks that pods keep their devices when a program of the node gets the signal and
+// starts again.
 func expectKept(t *testing.T, program string, signal syscall.Signal) {
 	t.Helper()
 	c := theCluster(t)

@@ -13,13 +13,14 @@ import (
 	"tessera/e2e/nvidia"
 )
 
-// Where things are below the new root.
+// These are paths below the new root, and the node's name and addresses.
 const (
 	programsDirectory = "/e2e/programs"
 	deployDirectory   = "/e2e/deploy"
 	binaryPath        = "/e2e/tessera"
-	tlsName           = "libtessera-tls.so" // beside the binary
+	tlsName           = "libtessera-tls.so" // next to the binary
 	tlsPath           = "/e2e/" + tlsName
+	sbomName          = "tessera.cdx.json" // next to the binary
 	libraryPath       = "/e2e/libnvidia-ml.so.1"
 	hardwareDirectory = "/e2e/hardware"
 	mpsPath           = "/e2e/mps"
@@ -34,10 +35,11 @@ const (
 	podSubnet         = "10.88.0.0/16"
 )
 
-// makeRoot makes a file system in memory the root of this mount namespace, with the machine's
-// programs and libraries in it and with all that a node writes to still empty.
+// makeRoot makes a file system in memory the root of this mount namespace. It shows the machine's
+// programs and libraries. All directories that a node writes to are empty.
 func makeRoot() error {
-	// The file system is mounted over /tmp, which is everywhere; what is needed may be below it.
+	// The file system is mounted over /tmp, which exists everywhere. The needed files may be below
+	// /tmp, so they are opened before the mount.
 	needed := map[string]string{
 		os.Getenv(programsVariable): programsDirectory,
 		os.Getenv(deployVariable):   deployDirectory,
@@ -51,7 +53,8 @@ func makeRoot() error {
 
 		os.Getenv(schedulerVariable): schedulerPath,
 
-		filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), tlsName): tlsPath,
+		filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), tlsName):  tlsPath,
+		filepath.Join(filepath.Dir(os.Getenv(binaryVariable)), sbomName): "/e2e/" + sbomName,
 
 		os.Getenv(nvidia.LibraryVariable):  libraryPath,
 		os.Getenv(nvidia.HardwareVariable): hardwareDirectory,
@@ -107,7 +110,7 @@ func makeRoot() error {
 		func() error { return os.Chdir("/") },
 		func() error { return syscall.Unmount("/old", syscall.MNT_DETACH) },
 		func() error { return os.Remove("/old") },
-		// kubelet's volumes need mounts that reach containers.
+		// kubelet's volumes must reach containers, which needs shared mounts.
 		func() error { return mount("", "/", "", syscall.MS_SHARED|syscall.MS_REC, "") },
 		func() error { return syscall.Sethostname([]byte(nodeName)) },
 		newBootID,
@@ -116,7 +119,7 @@ func makeRoot() error {
 	)
 }
 
-// inOrder takes one step after another, up to the first that fails.
+// inOrder runs the steps up to the first that fails.
 func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -133,7 +136,7 @@ func mount(source, target, kind string, flags uintptr, data string) error {
 	return nil
 }
 
-// bind shows a file or directory, and all that is mounted below it, at another place as well.
+// bind mounts a file or directory, with all mounts below it, at a second path.
 func bind(from, to string) error {
 	about, err := os.Stat(from)
 	if err != nil {
@@ -150,7 +153,8 @@ func bind(from, to string) error {
 	return mount(from, to, "", syscall.MS_BIND|syscall.MS_REC, "")
 }
 
-// show shows one of the machine's own directories under the new root; some are links to others.
+// show makes one of the machine's own directories visible under the new root. It copies a link as a
+// link.
 func show(name, root string) error {
 	about, err := os.Lstat(name)
 	switch {
@@ -165,7 +169,8 @@ func show(name, root string) error {
 	return bind(name, root+name)
 }
 
-// cover shows a directory under the new root, where it can be written to and stays as it is.
+// cover makes a directory visible under the new root. An overlay takes the writes, and the
+// machine's directory stays unchanged.
 func cover(name, root string) error {
 	written := root + "/e2e/written" + name
 	for _, path := range []string{written + "/upper", written + "/work", root + name} {
@@ -177,12 +182,12 @@ func cover(name, root string) error {
 		"lowerdir="+name+",upperdir="+written+"/upper,workdir="+written+"/work")
 }
 
-// makeNetwork gives the node an address on the bridge that its pods are connected to.
+// makeNetwork gives the node its address on the bridge of its pods.
 func makeNetwork() error {
 	for _, arguments := range [][]string{
 		{"link", "set", "lo", "up"},
-		// A bridge without an address of its own takes the least of its pods': as they come and go, it would
-		// change, and those that stay would send to the former one for a minute.
+		// A bridge without an address of its own takes the lowest one of its ports. That changes as
+		// pods come and go, and the remaining pods would use the former one for a minute.
 		{"link", "add", "cni0", "address", bridgeAddress, "type", "bridge"},
 		{"address", "add", nodeAddress + "/16", "dev", "cni0"},
 		{"address", "add", serviceAddress + "/32", "dev", "cni0"},

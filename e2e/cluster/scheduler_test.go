@@ -14,16 +14,17 @@ import (
 
 const (
 	schedulerLabel = "app.kubernetes.io/name=tessera-scheduler"
-	schedulerFiles = "rbac kube-scheduler deployment" // of deploy/scheduler
+	schedulerFiles = "rbac kube-scheduler deployment" // in deploy/scheduler
 )
 
-// startShares gives the node GPUs, an agent that shares them as pods ask, and the scheduler that places these.
+// startShares gives the node GPUs, an agent that shares them as pods ask, and the scheduler that
+// places those pods.
 func (c *cluster) startShares(t *testing.T) *hami {
 	t.Helper()
 	return c.startSharesWith(t, func(manifest) {})
 }
 
-// startSharesWith is the same with a change of what ships of the scheduler.
+// startSharesWith does the same with an edit of the scheduler's manifests.
 func (c *cluster) startSharesWith(t *testing.T, change func(manifest)) *hami {
 	t.Helper()
 	makeGPUs(t)
@@ -31,14 +32,14 @@ func (c *cluster) startSharesWith(t *testing.T, change func(manifest)) *hami {
 	return c.startSchedulerWith(t, 8, change)
 }
 
-// startScheduler applies deploy/scheduler as it ships, once the plugin has registered its GPUs, and waits
-// until the Deployment is available. It goes with the test, after the pods that it placed.
+// startScheduler waits until the plugin has registered this many GPUs, applies deploy/scheduler as
+// shipped, and waits until the Deployment is available. The test's end removes it.
 func (c *cluster) startScheduler(t *testing.T, count int) *hami {
 	t.Helper()
 	return c.startSchedulerWith(t, count, func(manifest) {})
 }
 
-// startSchedulerWith is the same with a change of what ships.
+// startSchedulerWith does the same with an edit of the manifests.
 func (c *cluster) startSchedulerWith(t *testing.T, count int, change func(manifest)) *hami {
 	t.Helper()
 	h := c.startReading(t, count)
@@ -58,7 +59,7 @@ func (c *cluster) startSchedulerWith(t *testing.T, count int, change func(manife
 	return h
 }
 
-// waitForScheduler waits until all of its pods are ready.
+// waitForScheduler waits until all replicas are available.
 func (c *cluster) waitForScheduler(t *testing.T) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -83,7 +84,7 @@ func (c *cluster) schedulerPods(ctx context.Context) ([]v1.Pod, error) {
 	return list.Items, nil
 }
 
-// describeScheduler says what keeps its pods.
+// describeScheduler joins the descriptions of the scheduler's pods.
 func (c *cluster) describeScheduler(ctx context.Context) string {
 	pods, err := c.schedulerPods(ctx)
 	if err != nil {

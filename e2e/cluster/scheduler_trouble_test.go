@@ -18,7 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// leader waits until the kube-scheduler of a pod that is not going holds the Lease, and returns that pod.
+// leader waits until the Lease belongs to the kube-scheduler of a pod that is not being deleted,
+// and returns that pod.
 func (c *cluster) leader(t *testing.T) (leader v1.Pod) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) (err error) {
@@ -43,7 +44,8 @@ func (c *cluster) leaderNow(ctx context.Context) (leader v1.Pod, err error) {
 	return leader, errors.Join(fmt.Errorf("none of %d pods holds the Lease: %v", len(pods), lease.Spec), err)
 }
 
-// processOf is the one process of a pod that was started by a name, and words after it.
+// processOf returns the pod's only process whose command line begins with this name and these
+// words.
 func processOf(t *testing.T, pod v1.Pod, name string, words ...string) int {
 	t.Helper()
 	found := slices.DeleteFunc(processesNamed(t, name, words...), func(id int) bool {
@@ -64,7 +66,7 @@ func kubeSchedulerOf(t *testing.T, pod v1.Pod) int {
 	return processOf(t, pod, "kube-scheduler", "--config=/etc/tessera/kube-scheduler.yaml")
 }
 
-// createQuarters creates pods at once, each of which takes a quarter of a GPU.
+// createQuarters creates pods at once that each ask for a quarter of a GPU.
 func (c *cluster) createQuarters(t *testing.T, from, to int) []*v1.Pod {
 	t.Helper()
 	pods := make([]*v1.Pod, to-from)
@@ -86,9 +88,9 @@ func (c *cluster) createQuarters(t *testing.T, from, to int) []*v1.Pod {
 	return pods
 }
 
-// placeAll creates pods that take all that there is. Most come at once: when a quarter of all is bound there
-// is trouble, and the others come after that. In the end each of them runs with what was chosen for it,
-// which was free, and the scheduler is ready once more.
+// placeAll creates pods that fill all GPUs, three quarters of them at once. The trouble comes when
+// a quarter is bound, and the last quarter of the pods after it. In the end each pod must run with
+// its own, free part, and the scheduler must be ready again.
 func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) []*v1.Pod {
 	t.Helper()
 	leader := c.leader(t)
@@ -113,7 +115,8 @@ func (c *cluster) placeAll(t *testing.T, h *hami, trouble func(leader v1.Pod)) [
 	return pods
 }
 
-// expectPlaced waits until all of these pods run, each with what was chosen for it, which was free.
+// expectPlaced waits until all of these pods run, each with the part that was chosen for it, which
+// must have been free.
 func (h *hami) expectPlaced(t *testing.T, pods []*v1.Pod) {
 	t.Helper()
 	for _, pod := range pods {
@@ -128,7 +131,7 @@ func (h *hami) expectPlaced(t *testing.T, pods []*v1.Pod) {
 	}
 }
 
-// deletePods has pods end, and waits until they are gone.
+// deletePods deletes the pods and waits until they are gone.
 func (c *cluster) deletePods(t *testing.T, h *hami, pods []*v1.Pod) {
 	t.Helper()
 	for _, pod := range pods {
@@ -166,7 +169,8 @@ func TestAllPodsOfABurstRunWhereTheLeadersExtenderIsKilled(t *testing.T) {
 	c.placeAll(t, h, func(leader v1.Pod) { must(t, syscall.Kill(extenderOf(t, leader), syscall.SIGKILL)) })
 }
 
-// What it locked the node for may not be bound, and whoever comes first has to wait for that.
+// The dead extender may have locked the node for a pod that is not bound. The next pod has to wait
+// for that lock.
 func TestAllPodsOfABurstRunWhereTheLeadersExtenderIsKilledAndTheNodesPluginIsHAMis(t *testing.T) {
 	c := theCluster(t)
 	h := c.startFormerFor(t, makeGPUs(t), c.startScheduler).hami
@@ -178,8 +182,8 @@ func TestAllPodsOfABurstRunWhereTheLeadersExtenderIsKilledAndTheNodesPluginIsHAM
 	c.waitForUnlocked(t)
 }
 
-// Its Lease goes to whoever is there when it has run out: to the other replica, or to its successor in the
-// same pod, whose extender has led all the time.
+// The first candidate gets the Lease when it has expired: the other replica, or the restarted
+// kube-scheduler of the same pod. The extender of that pod has led all the time.
 func TestAllPodsOfABurstRunWhereTheLeadersKubeSchedulerIsKilled(t *testing.T) {
 	c := theCluster(t)
 	h := c.startShares(t)
@@ -187,8 +191,8 @@ func TestAllPodsOfABurstRunWhereTheLeadersKubeSchedulerIsKilled(t *testing.T) {
 	c.placeAll(t, h, func(leader v1.Pod) { must(t, syscall.Kill(kubeSchedulerOf(t, leader), syscall.SIGKILL)) })
 }
 
-// What was sent to the API server when it stopped may be done when it goes on, long after the leader has
-// given its Lease up, and when kubelet's own has run out.
+// Requests that were sent before the stop may take effect when the API server continues. By then
+// the leader has given up its Lease, and kubelet's own Lease has expired.
 func TestAllPodsOfABurstRunWhereTheAPIServerStopsForAMinute(t *testing.T) {
 	c := theCluster(t)
 	h := c.startShares(t)
@@ -210,7 +214,7 @@ func TestAllPodsOfABurstRunWhereTheAPIServerStopsForAMinute(t *testing.T) {
 	})
 }
 
-// Whatever was asked for has an outcome that nobody knows.
+// The outcome of each request in flight is unknown.
 func TestAllPodsOfABurstRunWhereTheAPIServerIsKilledAndStartsAgain(t *testing.T) {
 	c := theCluster(t)
 	h := c.startShares(t)
@@ -221,7 +225,8 @@ func TestAllPodsOfABurstRunWhereTheAPIServerIsKilledAndStartsAgain(t *testing.T)
 	})
 }
 
-// stopLeading has all programs of the leader stop until another leads, and go on then.
+// stopLeading stops all programs of the leader until another replica leads, then lets them
+// continue.
 func (c *cluster) stopLeading(t *testing.T, leader v1.Pod) {
 	t.Helper()
 	programs := []int{extenderOf(t, leader), kubeSchedulerOf(t, leader)}
@@ -244,8 +249,8 @@ func (c *cluster) stopLeading(t *testing.T, leader v1.Pod) {
 	goOn()
 }
 
-// Whatever the former leader knows when it goes on is of a time before the other one led. HAMi's plugin
-// refuses nothing of that.
+// When the former leader continues, its knowledge is older than the lead of the other replica.
+// HAMi's plugin refuses no placement for that.
 func TestAllPodsOfABurstRunWhereTheLeaderStopsUntilTheOtherReplicaLeads(t *testing.T) {
 	c := theCluster(t)
 	h := c.startFormerFor(t, makeGPUs(t), c.startScheduler).hami

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// service is the agent as a service of the host, as deploy/README.md installs it and as systemd
-// runs it.
+// service is the agent as a service of the host, installed as deploy/README.md says and run as
+// systemd does.
 type service struct {
 	cluster *cluster
 	command []string
 }
 
-// installService does what deploy/README.md says, and starts the service. It goes with the test, and
-// so do all pods and all that it remembers.
+// installService installs and starts the service. The test's end stops it, and removes its state
+// and all pods.
 func (c *cluster) installService(t *testing.T) *service {
 	t.Helper()
 	for from, to := range map[string]string{
@@ -54,8 +54,8 @@ func (c *cluster) installService(t *testing.T) *service {
 	return s
 }
 
-// start starts the service with the rights that its unit leaves it, and waits until it says that it
-// is ready, as systemd does before it starts kubelet.
+// start runs the service with the rights that its unit leaves it. It waits for the service's
+// READY=1, as systemd does before it starts kubelet.
 func (s *service) start() error {
 	for _, directory := range []string{"/run/tessera", agentState} {
 		if err := os.MkdirAll(directory, 0o750); err != nil {

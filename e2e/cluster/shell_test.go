@@ -14,8 +14,9 @@ import (
 
 const validations = "/run/nvidia/validations"
 
-// operated is a DaemonSet in the shape of the GPU operator's: the image has a shell, which runs a script
-// of a ConfigMap once the driver is said to be ready. The volume "driver" stands for NVIDIA's runtime.
+// operated has the shape of the GPU operator's DaemonSet. The image has a shell, which runs a
+// script of a ConfigMap once the driver is reported ready. The volume "driver" stands in for
+// NVIDIA's runtime.
 const operated = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: nvidia-device-plugin-entrypoint, namespace: kube-system}
@@ -89,8 +90,8 @@ func TestTheGPUOperatorsDaemonSetServesWithTheImageThatHasAShell(t *testing.T) {
 	equal(t, "what the pod is told", strings.TrimSpace(c.output(t, "both")), "0,1")
 }
 
-// hooked is a DaemonSet in the shape of HAMi's chart: the command is the plugin's, and kubelet kills a
-// container whose hook fails.
+// hooked has the shape of the DaemonSet in HAMi's chart. It names the plugin's command, and kubelet
+// kills a container whose hook fails.
 const hooked = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: hami-device-plugin, namespace: kube-system}

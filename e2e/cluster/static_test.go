@@ -19,7 +19,8 @@ import (
 
 const staticPods = "/e2e/static"
 
-// startStatic gives kubelet a pod of its own, and returns what kubelet tells the API server of it.
+// startStatic gives kubelet a static pod, and returns the mirror pod that kubelet creates at the
+// API server.
 func (c *cluster) startStatic(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
@@ -37,7 +38,7 @@ func (c *cluster) startStatic(t *testing.T, pod *v1.Pod) *v1.Pod {
 	return mirror
 }
 
-// allowStatic has kubelet read pods from a directory.
+// allowStatic makes kubelet read static pods from a directory.
 func (c *cluster) allowStatic(t *testing.T) {
 	t.Helper()
 	must(t, os.MkdirAll(staticPods, 0o755))
@@ -84,7 +85,7 @@ func TestAStaticPodHasWhatItAsksForOfWhatIsFreeWhereThatIsConfigured(t *testing.
 	}
 }
 
-// It asks for a GPU as pods of any scheduler do, and for how much of it by its annotations.
+// The pod asks for GPUs like a pod of any scheduler. Its annotations say how much of them it needs.
 func TestAPodOfAnotherSchedulerHasWhatItsAnnotationsAskForWhereThatIsConfigured(t *testing.T) {
 	c := theCluster(t)
 	makeGPUs(t)

@@ -14,8 +14,8 @@ import (
 	"tessera/e2e/nvidia"
 )
 
-// pluginVolumes end a DaemonSet of one container: kubelet's sockets and the driver, which stands for what
-// NVIDIA's runtime puts into the container.
+// pluginVolumes ends a DaemonSet of one container. It has the directory of kubelet's sockets, and
+// the driver in the place of NVIDIA's runtime.
 const pluginVolumes = `        volumeMounts:
         - {name: device-plugins, mountPath: /var/lib/kubelet/device-plugins}
         - {name: driver, mountPath: /usr/lib64, readOnly: true}
@@ -26,10 +26,10 @@ const pluginVolumes = `        volumeMounts:
         hostPath: {path: ` + nvidiaRoot + `/usr/lib64, type: Directory}
 `
 
-// swapped is a DaemonSet in the shape of those that come with NVIDIA's device plugin, in which
-// nothing but the image was changed: neither command nor user, no capability, and of the host's
-// directories the one for plugins' sockets alone. The volume "driver" is not of that shape: it
-// stands for NVIDIA's runtime, which puts the driver's library into the container.
+// swapped has the shape of the DaemonSets of NVIDIA's device plugin with only the image replaced.
+// It sets neither command nor user, and drops all capabilities. Of the host it mounts only the
+// directory of plugin sockets. The volume "driver" is no part of that shape: it stands in for
+// NVIDIA's runtime, which adds the driver's library.
 const swapped = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: nvidia-device-plugin-daemonset, namespace: kube-system}
@@ -51,8 +51,8 @@ spec:
           capabilities: {drop: [ALL]}
 ` + pluginVolumes
 
-// warnings are the reasons of the warnings and errors in the agent's log, in their order; the whole
-// line of one that has none.
+// warnings returns the reasons of warnings and errors in the agent's log, in their order. A line
+// without a reason is returned whole.
 func (c *cluster) warnings(t *testing.T) (found []string) {
 	t.Helper()
 	content, err := c.client.CoreV1().Pods(agentNamespace).
@@ -70,15 +70,15 @@ func (c *cluster) warnings(t *testing.T) (found []string) {
 	return found
 }
 
-// expectWarnings checks that the agent's log warns of these, in this order, and of nothing else but checks
-// that took too long, as they do on a busy machine.
+// expectWarnings checks that the agent's log has exactly these warnings, in this order. It ignores
+// timed-out checks, which are normal on a busy machine.
 func (c *cluster) expectWarnings(t *testing.T, want ...string) {
 	t.Helper()
 	found := slices.DeleteFunc(c.warnings(t), func(reason string) bool { return reason == "check-timed-out" })
 	equal(t, "what the log warns of", found, want)
 }
 
-// waitForHeld waits until the agent knows of so many of its GPUs that pods hold them.
+// waitForHeld waits until the agent reports this many held GPUs.
 func (c *cluster) waitForHeld(t *testing.T, want string) {
 	t.Helper()
 	eventually(t, func(context.Context) error {
@@ -93,7 +93,7 @@ func (c *cluster) waitForHeld(t *testing.T, want string) {
 
 func TestADaemonSetOfNVIDIAsServesWithNothingButAnotherImage(t *testing.T) {
 	c := theCluster(t)
-	c.forgetDevices(t) // the checkpoint is all that this agent has
+	c.forgetDevices(t) // this agent learns of holdings only from the checkpoint
 	driver := nvidia.InstallAs(t, nvidiaRoot, twoGPUs)
 	c.install(t, nil, c.parseManifests(t, []byte(swapped))...)
 	c.waitForResource(t, gpu, "2 of 2")

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// timed are pods that only stay, in a network of their own: with a virtual GPU, or plain ones that
-// Kubernetes' own scheduler places.
+// timed makes a pod that only stays, in a network of its own. It has a virtual GPU, or is a plain
+// one for Kubernetes' own scheduler.
 func timed(n int, asks asked) *v1.Pod {
 	kind := "plain"
 	if asks.count > 0 {
@@ -27,7 +27,8 @@ func timed(n int, asks asked) *v1.Pod {
 	return pod
 }
 
-// timeUntilRunning creates pods at once, and says how long it takes until all are bound, and run.
+// timeUntilRunning creates pods at once, and returns the times until all are bound and until all
+// run.
 func (c *cluster) timeUntilRunning(t *testing.T, h *hami, count int, asks asked) (bound, run time.Duration) {
 	t.Helper()
 	pods := make(chan *v1.Pod, count)
@@ -60,7 +61,8 @@ func medianOf(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// compareTimes prints how long so many pods with virtual GPUs take, and as many plain ones, in turns.
+// compareTimes prints the start times of this many pods with virtual GPUs, and of as many plain
+// pods. The two kinds take turns.
 func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times int) {
 	t.Helper()
 	seconds := map[string][]float64{}
@@ -79,7 +81,7 @@ func (c *cluster) compareTimes(t *testing.T, h *hami, what string, count, times 
 		h.takeKept().Seconds()/float64(times))
 }
 
-// compareAllTimes does so for a burst and for one pod, oftener in long runs.
+// compareAllTimes does so for a burst and for one pod, more often in long runs.
 func (c *cluster) compareAllTimes(t *testing.T, h *hami, scheduler string) {
 	t.Helper()
 	bursts, single := 1, 1

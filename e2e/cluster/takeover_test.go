@@ -19,7 +19,7 @@ func TestPodsOfAHAMiPluginAreLeftAsTheyAreWhenTheAgentTakesItsPlace(t *testing.T
 	driver := makeGPUs(t)
 	former := c.startFormer(t, driver)
 	t.Cleanup(func() { must(t, c.removePods(context.Background())) })
-	// What HAMi's plugin kept of its containers is none of the agent's.
+	// The agent does not remove the files that HAMi's plugin kept for its containers.
 	t.Cleanup(func() { must(t, os.RemoveAll(hookDirectory)) })
 	var running, crashing []*v1.Pod
 	for n := range 4 {

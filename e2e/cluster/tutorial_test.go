@@ -9,7 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What the scheduler says of a pod for which the node has too few NPUs free, or at all.
+// These are kube-scheduler's reasons for a pod if the node has too few NPUs free, or too few in
+// all.
 const (
 	tooFew = "0/1 nodes are available: 1 Insufficient dummy.com/npu. no new claims to deallocate, " +
 		"preemption: 0/1 nodes are available: 1 "

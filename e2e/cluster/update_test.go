@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// For how long the agent is updated again and again; TESSERA_E2E_CHURN=10m and more is for a search
-// for rare faults.
+// usualChurn is how long the test updates the agent repeatedly. TESSERA_E2E_CHURN=10m or more
+// searches for rare faults.
 const usualChurn = time.Minute
 
-// For how long kubelet may see no healthy device while agents take turns: at best, and ever. A machine
-// that has too much to do adds to it as it likes and takes nothing away, so that the shortest time is
-// the agents' own; the median, which is told, is the machine's as well.
+// These limits are for the time in which kubelet sees no healthy device during an update: for the
+// shortest gap, and for every gap. A busy machine can only lengthen a gap, so the shortest one is
+// the agents' own. The printed median depends on the machine as well.
 const (
 	shortGap   = 50 * time.Millisecond
 	longestGap = 5 * time.Second
@@ -46,8 +46,8 @@ func (c *cluster) updateAgent(t *testing.T) {
 	c.updateAgentOf(t, "tessera")
 }
 
-// updateAgentOf changes a DaemonSet as "kubectl rollout restart" does and waits until the new agent is
-// ready and alone.
+// updateAgentOf restarts a DaemonSet as "kubectl rollout restart" does, and waits until only the
+// new agent is there and ready.
 func (c *cluster) updateAgentOf(t *testing.T, daemonSet string) {
 	t.Helper()
 	old := c.waitForAgent(t).UID
@@ -69,12 +69,12 @@ func (c *cluster) updateAgentOf(t *testing.T, daemonSet string) {
 	c.waitForAgent(t)
 }
 
-// noneHealthy is what kubelet says to a pod that comes in a gap.
+// noneHealthy is kubelet's refusal of a pod that it admits in a gap.
 const noneHealthy = "Pod was rejected: Allocate failed due to no healthy devices present; cannot allocate " +
 	"unhealthy devices dummy.com/npu, which is unexpected"
 
-// inTheGap matches that, and what kubelet says where the agent goes, or it hangs up on the agent, while
-// it asks.
+// inTheGap also matches the refusals if the agent ends, or kubelet closes the connection, during
+// kubelet's call.
 var inTheGap = regexp.MustCompile("^(" + regexp.QuoteMeta(noneHealthy) +
 	"|Pod was rejected: Allocate failed due to (device plugin GetPreferredAllocation rpc failed with err: )?" +
 	"(rpc error: code = (Unavailable|Canceled) desc = .*|endpoint .* has been stopped), which is unexpected)$")
@@ -88,7 +88,7 @@ func expectInTheGap(t *testing.T, refusals []string) {
 	}
 }
 
-// gap is a time in which kubelet had no healthy NPU to give.
+// gap is a time in which kubelet had no healthy NPU.
 type gap struct{ from, to time.Time }
 
 func (g gap) length() time.Duration { return g.to.Sub(g.from) }
@@ -97,7 +97,8 @@ var healthyLine = regexp.MustCompile(
 	`^I(\d{4} [\d:.]+) .*\] (?:"Mark all resources Unhealthy for resource" resourceName="dummy.com/npu"|` +
 		`"Processed device updates for resource" resourceName="dummy.com/npu" totalCount=64 healthyCount=(\d+))`)
 
-// timeInLog is a time as kubelet's log has it, which names no year, of about some other time.
+// timeInLog parses a time of kubelet's log, which has no year. It takes the year that brings the
+// time near `about`.
 func timeInLog(text string, about time.Time) (time.Time, error) {
 	about = about.UTC()
 	for _, year := range []int{about.Year(), about.Year() + 1, about.Year() - 1} {
@@ -109,8 +110,8 @@ func timeInLog(text string, about time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("kubelet's log has the time %q, which is not near %s", text, about)
 }
 
-// gapsSince are the times in which kubelet had no healthy NPU, as kubelet's own log has them, since a
-// moment at which it had some. The last one must have ended.
+// gapsSince returns the gaps in kubelet's own log since a moment at which kubelet had healthy NPUs.
+// A last gap without an end is an error.
 func gapsSince(since time.Time) (found []gap, err error) {
 	log, err := os.Open(logOf("kubelet"))
 	if err != nil {
@@ -146,8 +147,8 @@ func gapsSince(since time.Time) (found []gap, err error) {
 	return found, lines.Err()
 }
 
-// lengthsOfGaps are the lengths of the gaps since a moment, the shortest first. Each of so many updates
-// has made one, or two: the first list of an agent whose checks take long has no healthy device.
+// lengthsOfGaps returns the lengths of the gaps since a moment, the shortest first. Each update
+// causes one gap, or two: an agent with slow checks lists no healthy device at first.
 func lengthsOfGaps(t *testing.T, since time.Time, updates int) []time.Duration {
 	t.Helper()
 	var lengths []time.Duration
@@ -172,8 +173,8 @@ func TestAnUpdateOfTheAgentLeavesKubeletWithoutDevicesForMilliseconds(t *testing
 	c.installAgent(t, nil)
 	c.waitForDevices(t, "64 of 64")
 
-	// A busy machine may need more than five to show what the agents can do.
-	var lengths []time.Duration // without a healthy device, of each update
+	// A busy machine may need more than five updates to show the agents' own time.
+	var lengths []time.Duration // without a healthy device, one for each update
 	for n := 0; n < 5 || n < 15 && slices.Min(lengths) > shortGap; n++ {
 		begun := time.Now()
 		c.updateAgent(t)

@@ -18,7 +18,7 @@ const (
 	vgpuLibrary = vgpuFiles + "/libvgpu.so"
 	tenOfEach   = byCdi + "    policy: vgpu\n    replicas: 10\n    placement: pack\n"
 
-	// What the grant is called differs each time.
+	// A grant has a new name each time, so the script replaces it.
 	showLimits = `env | grep -E '^CUDA_|VISIBLE' | sort | sed 's/[0-9a-f]\{32\}/GRANT/'; `
 )
 
@@ -33,7 +33,7 @@ func (c *cluster) installVGPUs(t *testing.T) {
 	c.waitForResource(t, gpu, "20 of 20")
 }
 
-// withTenths is what showLimits says in a container with so many tenths of one GPU.
+// withTenths returns the output of showLimits in a container with this many tenths of one GPU.
 func withTenths(count int64) string {
 	return fmt.Sprintf("CUDA_DEVICE_MEMORY_LIMIT_0=%dm\nCUDA_DEVICE_MEMORY_SHARED_CACHE=%s/GRANT.cache\n"+
 		"CUDA_DEVICE_SM_LIMIT=%[3]d\nCUDA_DEVICE_SM_LIMIT_0=%[3]d\nCUDA_TASK_PRIORITY=1\nNVIDIA_VISIBLE_DEVICES=void\n", 23034*count/10, vgpuFiles, 10*count)
@@ -69,7 +69,7 @@ func TestTheLimitsOfAVirtualGPUAreAFileThatNobodyInItsContainerChanges(t *testin
 		"region=%s/GRANT.cache\nkept\n", 23034*2/10<<20, vgpuFiles))
 }
 
-// Ids of init containers are an app container's as well: it is kubelet's checkpoint that tells them
+// An app container reuses the ids of its init containers. Only kubelet's checkpoint tells the two
 // apart.
 func TestEachContainerOfAPodHasItsOwnPart(t *testing.T) {
 	c := theCluster(t)
@@ -102,7 +102,7 @@ func TestABurstOfPodsWithVirtualGPUsHasEachItsOwnPart(t *testing.T) {
 	wrong := 0
 	for name, count := range counts {
 		c.waitForPhase(t, name, v1.PodRunning)
-		// Shares of two cards where one has too few left.
+		// The shares come from two cards if one card has too few left.
 		if said := c.output(t, name); !strings.Contains(said, "LIMIT_1") && said != withTenths(count) {
 			t.Errorf("%s asked for %d tenths and has\n%s", name, count, said)
 			wrong++

@@ -12,8 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// startWebhook applies deploy/scheduler/webhook.yaml as it ships beside a scheduler that runs, and waits
-// until that has put its certificate into both configurations and the Service has its addresses.
+// startWebhook applies deploy/scheduler/webhook.yaml as shipped. A scheduler must run already.
+// startWebhook waits until both configurations have its certificate and the API server reaches the
+// Service.
 func (c *cluster) startWebhook(t *testing.T) {
 	t.Helper()
 	for _, m := range c.readManifests(t, "scheduler/webhook.yaml") {
@@ -35,7 +36,8 @@ func (c *cluster) startWebhook(t *testing.T) {
 		}
 		return nil
 	})
-	// The API server follows Services by a watch of its own: a pod that is not kept tells when it has seen this one.
+	// The API server follows Services by a watch of its own. A dry run of a pod shows when it knows
+	// this one.
 	eventually(t, func(ctx context.Context) error {
 		probe := podAsking("probe", containerAsking("main", asked{count: 1, memory: 1000}, stay))
 		_, err := c.pods().Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -59,7 +61,7 @@ func TestTheSchedulersWebhookCompletesPodsAndRefusesThem(t *testing.T) {
 	equal(t, "the node", now.Annotations[vgpuNodeKey], nodeName)
 	h.expectSaid(t, pod.UID, "main", 1)
 
-	// Pods that name none of our resources are none of its business.
+	// The webhook ignores pods that name none of its resources.
 	plain := c.createAsking(t, podOf("plain", 0, ""))
 	equal(t, "the scheduler of a plain pod", plain.Spec.SchedulerName, v1.DefaultSchedulerName)
 

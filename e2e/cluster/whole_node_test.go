@@ -25,8 +25,9 @@ import (
 
 const wholeNodeName = "node-2"
 
-// wholeNode plays the kubelet of a node on which NVIDIA's own plugin hands out whole GPUs, which nobody
-// registers. Pods that it takes run; it refuses one that wants more than it has left. Any goroutine.
+// wholeNode is a fake of kubelet, on a node where NVIDIA's own plugin grants whole GPUs. No plugin
+// registers them for HAMi's scheduler. It runs each pod that it admits, and refuses a pod that asks
+// for more than is left. Any goroutine may use it.
 type wholeNode struct {
 	client kubernetes.Interface
 	gpus   int64
@@ -36,7 +37,7 @@ type wholeNode struct {
 	failed []string
 }
 
-// startWholeNode has such a node in the cluster until the end of the test.
+// startWholeNode adds such a node to the cluster until the test's end.
 func (c *cluster) startWholeNode(t *testing.T, gpus int64) *wholeNode {
 	t.Helper()
 	w := &wholeNode{client: c.client, gpus: gpus, has: map[types.UID]int64{}}
@@ -58,6 +59,8 @@ func (c *cluster) startWholeNode(t *testing.T, gpus int64) *wholeNode {
 	workers.Go(func() { informer.RunWithContext(ctx) })
 	workers.Go(func() { w.beat(ctx) })
 	t.Cleanup(func() {
+		// Only take completes the deletion of this node's pods, so they must be gone before the
+		// informer stops.
 		must(t, c.removePods(context.Background()))
 		cancel()
 		workers.Wait()
@@ -65,7 +68,7 @@ func (c *cluster) startWholeNode(t *testing.T, gpus int64) *wholeNode {
 	return w
 }
 
-// tell is what kubelet tells of its node.
+// tell reports the node's status as kubelet does.
 func (w *wholeNode) tell(ctx context.Context) error {
 	has := v1.ResourceList{gpu: *resource.NewQuantity(w.gpus, resource.DecimalSI), v1.ResourcePods: resource.MustParse("110"),
 		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("8Gi")}
@@ -79,7 +82,8 @@ func (w *wholeNode) tell(ctx context.Context) error {
 	return err
 }
 
-// beat tells it until the context ends: a node that is silent for most of a minute is taken for lost.
+// beat repeats the report until the context ends. The node controller takes a node for lost after
+// most of a minute without a report.
 func (w *wholeNode) beat(ctx context.Context) {
 	for tick := time.NewTicker(10 * time.Second); ; {
 		select {
@@ -91,7 +95,7 @@ func (w *wholeNode) beat(ctx context.Context) {
 	}
 }
 
-// take is what kubelet does when it hears of a pod.
+// take handles a pod as kubelet does.
 func (w *wholeNode) take(ctx context.Context, pod *v1.Pod) {
 	pods := w.client.CoreV1().Pods(pod.Namespace)
 	if pod.DeletionTimestamp != nil {
@@ -113,12 +117,12 @@ func (w *wholeNode) take(ctx context.Context, pod *v1.Pod) {
 		told.Status.Phase, told.Status.Reason = v1.PodFailed, "UnexpectedAdmissionError"
 	}
 	_, err := pods.UpdateStatus(ctx, told, metav1.UpdateOptions{})
-	if !kinds.IsConflict(err) { // else it comes once more
+	if !kinds.IsConflict(err) { // after a conflict the informer reports the pod again
 		w.note(err)
 	}
 }
 
-// hold gives a pod so many GPUs, and says whether there were as many.
+// hold gives a pod this many GPUs, and says whether enough were left.
 func (w *wholeNode) hold(pod types.UID, wants int64) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -133,7 +137,7 @@ func (w *wholeNode) hold(pod types.UID, wants int64) bool {
 	return wants <= left
 }
 
-// note keeps what should not have happened. That a pod is gone may be.
+// note records an unexpected error. A pod that is gone already is no such error.
 func (w *wholeNode) note(err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -142,7 +146,7 @@ func (w *wholeNode) note(err error) {
 	}
 }
 
-// expectNoFailures: no pod came for which there was no GPU.
+// expectNoFailures checks that the node refused no pod and that no request failed.
 func (w *wholeNode) expectNoFailures(t *testing.T) {
 	t.Helper()
 	w.mutex.Lock()
@@ -150,7 +154,7 @@ func (w *wholeNode) expectNoFailures(t *testing.T) {
 	equal(t, "what failed on "+wholeNodeName, w.failed, []string(nil))
 }
 
-// createWhole creates pods each of which wants all of a GPU.
+// createWhole creates pods that each ask for a whole GPU.
 func (c *cluster) createWhole(t *testing.T, count int) (pods []*v1.Pod) {
 	t.Helper()
 	for n := range count {
@@ -160,7 +164,8 @@ func (c *cluster) createWhole(t *testing.T, count int) (pods []*v1.Pod) {
 	return pods
 }
 
-// tellApart waits until so many of these pods run and the others know what for they wait.
+// tellApart waits until this many of the pods run and each other one has the scheduler's reason. It
+// returns both groups.
 func (c *cluster) tellApart(t *testing.T, pods []*v1.Pod, count int) (running, waiting []*v1.Pod) {
 	t.Helper()
 	eventuallyAll(t, func(ctx context.Context) (int, error) {
@@ -187,7 +192,7 @@ func (c *cluster) tellApart(t *testing.T, pods []*v1.Pod, count int) (running, w
 	return running, waiting
 }
 
-// expectOn: all of these pods are on that node.
+// expectOn checks that all of these pods are on the node.
 func expectOn(t *testing.T, node string, pods []*v1.Pod) {
 	t.Helper()
 	for _, pod := range pods {
@@ -195,7 +200,7 @@ func expectOn(t *testing.T, node string, pods []*v1.Pod) {
 	}
 }
 
-// Each GPU of the node that shares its own has a pod's quarter already: there is no whole one left.
+// Each GPU of the sharing node already has a pod with a quarter, so no whole GPU is left there.
 func TestPodsOfWholeGPUsGoToANodeOfNVIDIAsPluginWhereTheOtherOneSharesItsOwn(t *testing.T) {
 	c := theCluster(t)
 	h := c.startShares(t)

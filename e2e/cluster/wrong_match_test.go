@@ -17,8 +17,9 @@ import (
 
 var oneModest = asked{count: 1, memory: 700, cores: 10}
 
-// bindUnseen has HAMi's scheduler bind a pod that kubelet, which is away, never sees, and waits until
-// the agent has seen it: a later one of the same watch has ended, and the agent lets go of its lock.
+// bindUnseen makes HAMi's scheduler bind a pod while kubelet is stopped, and waits until the agent
+// has seen the pod. The proof is a later pod of the same watch: it has ended, and the agent
+// releases its lock.
 func (c *cluster) bindUnseen(t *testing.T, h *hami) *v1.Pod {
 	t.Helper()
 	unseen := c.createAsking(t, podAsking("unseen", containerAsking("main", oneModest, stay)))
@@ -40,7 +41,7 @@ func (c *cluster) bindUnseen(t *testing.T, h *hami) *v1.Pod {
 	return unseen
 }
 
-// waitForUnlocked waits until nobody has the node's lock.
+// waitForUnlocked waits until no pod has the node's lock.
 func (c *cluster) waitForUnlocked(t *testing.T) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -52,8 +53,9 @@ func (c *cluster) waitForUnlocked(t *testing.T) {
 	})
 }
 
-// mismatch has the agent take a pod for another one: that was bound while kubelet was away, and is
-// deleted while the agent cannot reach the API server, which has seen it alone.
+// mismatch makes the agent match a grant to the wrong pod. The pod `meant` is bound while kubelet
+// is stopped, and deleted while the agent cannot reach the API server. So the agent still expects
+// `meant`, and takes `given` for it.
 func (c *cluster) mismatch(t *testing.T, h *hami) (meant, given *v1.Pod) {
 	t.Helper()
 	c.processes["kubelet"].end(syscall.SIGTERM)
@@ -69,7 +71,7 @@ func (c *cluster) mismatch(t *testing.T, h *hami) (meant, given *v1.Pod) {
 	given = podAsking("given", containerAsking("main", oneModest, stay))
 	given.Spec.NodeName, given.Spec.SchedulerName = nodeName, ""
 	given = c.createAsking(t, given)
-	// kubelet has its answer, and asks whether the container may start.
+	// kubelet has the answer to Allocate, and now asks whether the container may start.
 	_, err := h.waitFor(t.Context(), given, func(now *v1.Pod) bool {
 		return strings.Contains(describe(now), "PreStart")
 	})
@@ -78,10 +80,10 @@ func (c *cluster) mismatch(t *testing.T, h *hami) (meant, given *v1.Pod) {
 	return meant, given
 }
 
-// wrongly is why a container is refused that was given what was meant for another one.
+// wrongly returns the refusal of a container that got the grant of another one.
 func wrongly(meant, given *v1.Pod) string {
-	return fmt.Sprintf("container main: nvidia.com/gpu: kubelet gave container main of pod %s what was meant "+
-		"for main of %s [wrong-match]: delete the pod: kubelet keeps the answer that it got for it, and no retry "+
+	return fmt.Sprintf("container main: nvidia.com/gpu: kubelet gave container main of pod %s the grant "+
+		"of container main of pod %s [wrong-match]: delete the pod: kubelet keeps the answer that it got for it, and no retry "+
 		"mends that", given.UID, meant.UID)
 }
 

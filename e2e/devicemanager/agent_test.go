@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// settings are what all agents of these tests have in common: quick checks, files of their own.
+// settings are common to all agents of these tests: short intervals, and files of their own.
 const settings = `version: tessera/v1
 state:
   dir: DIRECTORY/state
@@ -33,25 +33,25 @@ ledger:
   interval: 1s
 `
 
-// npus are 64 NPUs, the usual devices of these tests.
+// npus serves 64 NPUs, the usual devices of these tests.
 const npus = `resources:
   - name: dummy.com/npu
     dummy:
       count: 64
 `
 
-// agent is the shipped binary as a process of its own.
+// agent is the shipped binary in a process of its own.
 type agent struct {
 	t         *testing.T
-	directory string // its configuration, state and control socket
+	directory string // holds its configuration, state and control socket
 	log       text
 	command   *exec.Cmd
 	ended     chan struct{} // closed when the process has ended
-	meant     atomic.Bool   // to end
+	meant     atomic.Bool   // the test lets the process end
 }
 
-// startAgent starts an agent with the settings of all and the rest of a configuration, in which
-// DIRECTORY stands for the agent's own. It ends with the test.
+// startAgent starts an agent with the common settings and the rest of its configuration. DIRECTORY
+// in them stands for the agent's own directory. The test's end kills the agent.
 func (k *kubelet) startAgent(rest string) *agent {
 	k.t.Helper()
 	a := k.newAgent(k.t.TempDir())
@@ -60,8 +60,8 @@ func (k *kubelet) startAgent(rest string) *agent {
 	return a
 }
 
-// newAgent makes an agent of what is in a directory; nothing runs yet. Two agents of one directory
-// are what an update of the agent has for a while.
+// newAgent makes an agent with the files of a directory, and does not start it. During an update
+// two agents share one directory.
 func (k *kubelet) newAgent(directory string) *agent {
 	t := k.t
 	a := &agent{t: t, directory: directory, ended: make(chan struct{})}
@@ -77,7 +77,7 @@ func (k *kubelet) newAgent(directory string) *agent {
 	return a
 }
 
-// configure replaces the configuration at once, as a ConfigMap does.
+// configure replaces the configuration atomically, as a ConfigMap does.
 func (a *agent) configure(rest string) {
 	a.t.Helper()
 	text := strings.ReplaceAll(settings+rest, "DIRECTORY", a.directory)
@@ -92,7 +92,7 @@ func (a *agent) start() {
 	a.startAs(func(*exec.Cmd) {})
 }
 
-// startAs starts the agent's command once it has been changed.
+// startAs starts the agent's command after an edit.
 func (a *agent) startAs(change func(*exec.Cmd)) {
 	a.t.Helper()
 	a.command = exec.Command(os.Getenv(binaryVariable), "agent", "--config", a.path("config.yaml"))
@@ -107,7 +107,7 @@ func (a *agent) startAs(change func(*exec.Cmd)) {
 	}(a.command, a.ended)
 }
 
-// expectAlive fails the test at once when the agent ended by itself.
+// expectAlive fails the test at once if the agent ended by itself.
 func (a *agent) expectAlive() {
 	a.t.Helper()
 	select {
@@ -119,7 +119,7 @@ func (a *agent) expectAlive() {
 	}
 }
 
-// kill ends the agent as a crash does.
+// kill ends the agent like a crash.
 func (a *agent) kill() {
 	a.meant.Store(true)
 	if a.command != nil {
@@ -141,10 +141,12 @@ func (a *agent) stop() int {
 	return a.command.ProcessState.ExitCode()
 }
 
-// dial connects to the agent's control socket. In an update that is the older agent's at first.
+// dial connects to the agent's control socket. During an update this is the older agent's socket at
+// first.
 func (a *agent) dial() (net.Conn, error) { return net.Dial("unix", a.path("agent.sock")) }
 
-// waitForControl waits until the agent answers people, which may be after kubelet has its devices.
+// waitForControl waits until the control socket accepts connections. That may be later than
+// kubelet's list of devices.
 func (a *agent) waitForControl() {
 	a.t.Helper()
 	eventually(a.t, func() error {
@@ -156,7 +158,7 @@ func (a *agent) waitForControl() {
 	})
 }
 
-// tessera runs one of the commands that people use beside the agent.
+// tessera runs a tessera command for the agent and returns its output.
 func (a *agent) tessera(arguments ...string) string {
 	a.t.Helper()
 	a.waitForControl()
@@ -168,7 +170,7 @@ func (a *agent) tessera(arguments ...string) string {
 	return string(output)
 }
 
-// fault changes what is wrong with dummy devices, and waits until the agent has read it.
+// fault changes the faults of dummy devices, and waits until the agent has read them.
 func (a *agent) fault(arguments ...string) {
 	a.t.Helper()
 	const read = "the fault file counts"
@@ -182,7 +184,7 @@ func (a *agent) fault(arguments ...string) {
 	a.waitToSay(read, before+1)
 }
 
-// page is one of the pages that the agent shows on its control socket.
+// page returns a page of the agent's control socket.
 func (a *agent) page(path string) string {
 	a.t.Helper()
 	a.waitForControl()
@@ -199,7 +201,7 @@ func (a *agent) page(path string) string {
 	return string(body)
 }
 
-// metrics are the agent's metrics whose names and labels begin so, with their values.
+// metrics returns the agent's metrics that begin with this text, with their values.
 func (a *agent) metrics(beginning string) []string {
 	a.t.Helper()
 	var found []string
@@ -211,7 +213,7 @@ func (a *agent) metrics(beginning string) []string {
 	return found
 }
 
-// waitToSay waits until the agent's log has a text, or has it so often.
+// waitToSay waits until the agent's log has the text, once or this often.
 func (a *agent) waitToSay(text string, times ...int) {
 	a.t.Helper()
 	wanted := 1

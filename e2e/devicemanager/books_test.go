@@ -18,7 +18,7 @@ import (
 	podresourcesv1 "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// holding is what one container has of one resource, in kubelet's accounting or in the agent's.
+// holding is a container's shares of one resource, in kubelet's accounting or in the agent's.
 type holding struct {
 	Namespace, Pod, UID, Container, Resource string
 	Shares                                   []string
@@ -28,7 +28,7 @@ func holdingOf(pod *v1.Pod, container, resource string, shares ...string) holdin
 	return holding{pod.Namespace, pod.Name, string(pod.UID), container, resource, shares}
 }
 
-// ledger is the agent's whole ledger.
+// ledger returns the agent's whole ledger.
 func (a *agent) ledger() []holding {
 	a.t.Helper()
 	var answer struct{ Holdings []holding }
@@ -36,10 +36,10 @@ func (a *agent) ledger() []holding {
 	return answer.Holdings
 }
 
-// podResources calls kubelet's pod-resources API as a monitor does.
+// podResources returns a client of kubelet's pod-resources API.
 func (k *kubelet) podResources() podresourcesv1.PodResourcesListerClient {
 	k.t.Helper()
-	// Not NewClient, which Kubernetes 1.30's gRPC does not have.
+	// The gRPC of Kubernetes 1.30 has no NewClient.
 	connection, err := grpc.Dial("unix://"+filepath.Join(kubeletRoot, "pod-resources", "kubelet.sock"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(k.t, err)
@@ -47,7 +47,7 @@ func (k *kubelet) podResources() podresourcesv1.PodResourcesListerClient {
 	return podresourcesv1.NewPodResourcesListerClient(connection)
 }
 
-// listed is what kubelet says that pods hold. It tells no UIDs.
+// listed returns the holdings in kubelet's list, which has no UIDs.
 func listed(pods []*podresourcesv1.PodResources) []holding {
 	var all []holding
 	for _, pod := range pods {
@@ -68,8 +68,9 @@ func listed(pods []*podresourcesv1.PodResources) []holding {
 	return all
 }
 
-// expectAccounting waits until the ledger has just these holdings, and checks that kubelet lists the
-// same. Of those without a name, which are plain init containers, only kubelet's checkpoint tells.
+// expectAccounting waits until the ledger has exactly these holdings, and checks that kubelet lists
+// the same. A holding without a pod's name belongs to a plain init container, which is only in
+// kubelet's checkpoint.
 func (k *kubelet) expectAccounting(a *agent, want ...holding) {
 	k.t.Helper()
 	eventually(k.t, func() error {
@@ -90,7 +91,7 @@ func (k *kubelet) expectAccounting(a *agent, want ...holding) {
 	equal(k.t, "kubelet's list", listed(answer.PodResources), named)
 }
 
-// twoResources starts kubelet and an agent of NPUs near to two NUMA nodes and of shared cards.
+// twoResources starts kubelet, and an agent with NPUs near two NUMA nodes and with shared cards.
 func twoResources(t *testing.T) (*kubelet, *agent) {
 	t.Helper()
 	k := startKubelet(t)
@@ -100,7 +101,8 @@ func twoResources(t *testing.T) (*kubelet, *agent) {
 	return k, a
 }
 
-// admitThree admits a pod of two containers, one with a sidecar, and one of two resources.
+// admitThree admits a pod of two containers, one with a sidecar, and one of two resources. It also
+// returns their holdings.
 func admitThree(t *testing.T, k *kubelet) (pods [3]*v1.Pod, accounting []holding) {
 	t.Helper()
 	pods = [3]*v1.Pod{podOf("a-two", 2), podOf("b-sidecar", 1),
@@ -188,7 +190,7 @@ func TestKubeletTellsOfEachPodWhatItLists(t *testing.T) {
 	equal(t, "what kubelet tells", got, accounting)
 }
 
-// offered are the devices that the agent says it offers, with their NUMA nodes.
+// offered returns the devices that the agent offers, with their NUMA nodes.
 func (a *agent) offered() map[string][]int64 {
 	a.t.Helper()
 	var answer struct {
@@ -211,7 +213,8 @@ func (a *agent) offered() map[string][]int64 {
 	return all
 }
 
-// expectOffered checks that kubelet has so many devices to give, and that they are the agent's.
+// expectOffered checks that kubelet can allocate this many devices, and that the agent offers the
+// same.
 func (k *kubelet) expectOffered(a *agent, count int) {
 	k.t.Helper()
 	answer, err := k.podResources().GetAllocatableResources(context.Background(),

@@ -23,9 +23,9 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/pluginmanager"
 )
 
-// Calls of Kubernetes 1.30 and 1.33 that take other arguments in 1.36: see calls_test.go.
+// These calls of Kubernetes 1.30 and 1.33 take other arguments in 1.36; see calls_test.go.
 
-// The call that answers for one pod is there but off until 1.34.
+// The call for one pod exists in these versions, but is off by default until 1.34.
 func init() {
 	gate := map[string]bool{string(features.KubeletPodResourcesGet): true}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gate); err != nil {
@@ -48,7 +48,7 @@ func runPluginWatcher(plugins pluginmanager.PluginManager, s config.SourcesReady
 	plugins.Run(s, stop)
 }
 
-// containerOptions leaves out the annotation in which kubelet up to 1.30 repeats the CDI names by itself.
+// containerOptions leaves out the annotation in which kubelet up to 1.30 repeats the CDI names.
 func containerOptions(manager *devicemanager.ManagerImpl, pod *v1.Pod,
 	main *v1.Container) (*devicemanager.DeviceRunContainerOptions, error) {
 	options, err := manager.GetDeviceRunContainerOptions(pod, main)

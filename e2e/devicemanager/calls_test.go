@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/pluginmanager"
 )
 
-// Calls of Kubernetes 1.36 that take other arguments in the versions of e2e/matrix.
+// These calls of Kubernetes 1.36 take other arguments in the versions of e2e/matrix.
 
 func addHintProvider(topology topologymanager.Manager, provider topologymanager.HintProvider) {
 	topology.AddHintProvider(klog.Background(), provider)

@@ -16,12 +16,17 @@ var (
 	numbers  = check.Numbers
 )
 
-// eventually waits until check has nothing to say.
+// eventually waits until check returns nil.
 func eventually(t *testing.T, check func() error) {
+	t.Helper()
+	eventuallyIn(t, patient, check)
+}
+
+func eventuallyIn(t *testing.T, limit time.Duration, check func() error) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patient); ; <-tick.C {
+	for deadline := time.Now().Add(limit); ; <-tick.C {
 		err := check()
 		if err == nil {
 			return

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// starting takes what is to be done by a thread that lives as long as the program.
+// starting returns a channel of work for one thread that lives as long as the program.
 var starting = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -21,8 +21,9 @@ var starting = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// startChild starts a process that the kernel kills when this program ends, however it ends. The kernel
-// goes by the thread that started it, and of those Go ends some before the program.
+// startChild starts a process that the kernel kills when this program ends in any way. The kernel
+// kills it as soon as the thread that started it ends, and Go ends some threads early. So one
+// lasting thread starts all children.
 func startChild(command *exec.Cmd) error {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	churnPace = time.Millisecond // from one step to the next
-	churnSize = 5                // a pod asks for at most so many devices
+	churnPace = time.Millisecond // between two steps
+	churnSize = 5                // the most devices of a pod
 )
 
-// inAGap is what kubelet says to a pod that comes while no agent serves, while one goes away, or
-// when nothing is left.
+// inAGap matches kubelet's refusals of a pod while no agent serves, while an agent ends, or when no
+// device is left.
 var inAGap = regexp.MustCompile(`^UnexpectedAdmissionError: Allocate failed due to (` +
 	`no healthy devices present; cannot allocate unhealthy devices dummy.com/npu|` +
 	`requested number of devices unavailable for dummy.com/npu. Requested: \d, Available: \d|` +
@@ -28,8 +28,8 @@ var inAGap = regexp.MustCompile(`^UnexpectedAdmissionError: Allocate failed due 
 	`(rpc error: code = (Unavailable|Canceled) desc = .*|endpoint .* has been stopped)` +
 	`), which is unexpected$`)
 
-// churn makes pods come, restarts their containers and ends them, one step after the other as
-// kubelet does, and checks every grant. Its results are good once it has stopped.
+// churn admits pods, restarts their containers and ends them, one step after the other as kubelet
+// does. It checks every grant. Its results are final once it has stopped.
 type churn struct {
 	k        *kubelet
 	random   *rand.Rand
@@ -41,10 +41,10 @@ type churn struct {
 	held  map[string]*v1.Pod // by device
 	wrong []string
 
-	admitted, refused, restarted atomic.Int64 // good at any time
+	admitted, refused, restarted atomic.Int64 // valid at any time
 }
 
-// startChurn begins; devices that are withheld must not be granted.
+// startChurn starts the steps. No pod may get a withheld device.
 func (k *kubelet) startChurn(random *rand.Rand, withheld ...string) *churn {
 	u := &churn{k: k, random: random, withheld: withheld, held: map[string]*v1.Pod{},
 		stopping: make(chan struct{}), stopped: make(chan struct{})}
@@ -65,8 +65,8 @@ func (k *kubelet) startChurn(random *rand.Rand, withheld ...string) *churn {
 	return u
 }
 
-// waitForSteps waits until so many pods were admitted, so many containers restarted, and one pod at
-// least was refused, which happens whenever all devices are held.
+// waitForSteps waits until this many pods were admitted, this many containers restarted, and at
+// least one pod was refused. Refusals happen whenever all devices are held.
 func (u *churn) waitForSteps(count int64) {
 	u.k.t.Helper()
 	eventually(u.k.t, func() error {
@@ -82,7 +82,7 @@ func (u *churn) String() string {
 		u.admitted.Load(), u.refused.Load(), u.restarted.Load())
 }
 
-// stop ends the steps; more than once does no harm.
+// stop ends the steps. Further calls have no effect.
 func (u *churn) stop() {
 	select {
 	case <-u.stopping:
@@ -142,7 +142,7 @@ func (u *churn) admit(pod *v1.Pod) {
 	u.expectGets(pod)
 }
 
-// expectGets starts a pod's container, which must get what kubelet's accounting say.
+// expectGets starts a pod's container and checks its grant against kubelet's accounting.
 func (u *churn) expectGets(pod *v1.Pod) {
 	options, err := u.k.startContainer(pod, pod.Spec.Containers[0])
 	want := visible(u.k.devices(pod, "main")...)

@@ -10,10 +10,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// resettable are NPUs that are reset before every container start.
+// resettable serves NPUs that the agent resets before every container start.
 const resettable = npus + "      reset: before-start\n"
 
-// expectGets starts a container and checks that it gets what kubelet's accounting say.
+// expectGets starts a container and checks its grant against kubelet's accounting. It returns the
+// ids.
 func (k *kubelet) expectGets(pod *v1.Pod, container v1.Container) []string {
 	k.t.Helper()
 	ids := k.devices(pod, container.Name)
@@ -60,7 +61,8 @@ func TestASidecarTakesTheDevicesOfAnInitContainerBeforeItForGood(t *testing.T) {
 	pod.Spec.InitContainers = []v1.Container{containerOf("prepare", 2), sidecarOf("sidecar", 1)}
 	must(t, k.admit(pod))
 
-	// kubelet takes any of the first container's two for the sidecar, and the other for the main one.
+	// kubelet gives the sidecar any of the first container's two devices, and the main container
+	// the other one.
 	equal(t, "prepare", k.expectGets(pod, pod.Spec.InitContainers[0]), numbers(0, 1))
 	sidecar := k.expectGets(pod, pod.Spec.InitContainers[1])
 	main := k.expectGets(pod, pod.Spec.Containers[0])

@@ -16,7 +16,7 @@ const (
 	kills        = 50
 )
 
-// seedOf is a new seed, or the one to repeat a run with; either is in the report.
+// seedOf returns a new seed, or the one of a run to repeat, and logs it.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
@@ -35,17 +35,18 @@ func TestAnAgentKilledAtAnyPointGrantsNothingWrongAndNothingTwice(t *testing.T) 
 	k := startKubelet(t)
 	a := k.startAgent(npus)
 	k.waitFor("64 of 64")
-	// One device is out by a person's word and one is broken, whatever the agent forgets.
+	// A cordon withholds one device and a fault another one. No kill may make the agent forget
+	// either.
 	a.tessera("devices", "cordon", npu+"/7", "--reason", "fan is loud")
 	a.fault("fail", npu, "9")
 	k.waitFor("62 of 64")
 
 	u := k.startChurn(rand.New(rand.NewPCG(seed, 2)), "7", "9")
 	for range kills {
-		if random.IntN(2) == 0 { // in the middle of serving, else somewhere on the way to it
+		if random.IntN(2) == 0 { // kill a serving agent; else one that is starting
 			k.waitFor("62 of 64")
 		}
-		<-time.After(time.Duration(random.IntN(50)) * time.Millisecond) // the point to be killed at
+		<-time.After(time.Duration(random.IntN(50)) * time.Millisecond) // the moment is random
 		a.kill()
 		a.start()
 	}
@@ -63,7 +64,7 @@ func TestAnAgentKilledAtAnyPointGrantsNothingWrongAndNothingTwice(t *testing.T) 
 	a.tessera("devices", "uncordon", npu+"/7")
 	a.fault("heal", npu, "9")
 	k.waitFor("64 of 64")
-	// Its allocation also makes kubelet forget the last pods that ended.
+	// This allocation also makes kubelet forget the last pods that ended.
 	rest, ids := startPod(t, k, "rest", 64-len(u.held))
 	for _, id := range ids {
 		if other := u.held[id]; other != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 )
 
-// expectKeptOverRestart restarts kubelet and checks that the pod's devices are still its own.
+// expectKeptOverRestart restarts kubelet and checks that the pod keeps its devices.
 func expectKeptOverRestart(t *testing.T, k *kubelet, pod *v1.Pod, ids []string) {
 	t.Helper()
 	k.stop()

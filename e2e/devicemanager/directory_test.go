@@ -27,8 +27,8 @@ func filesIn(t *testing.T, directory string) []string {
 	return names
 }
 
-// wipe removes the files of a directory, but for those of these names, and returns their names. The
-// agent must leave its own alone meanwhile.
+// wipe removes the files of a directory except the kept ones, and returns their names. The agent
+// must not change its own files at the same time.
 func wipe(t *testing.T, directory string, kept ...string) []string {
 	t.Helper()
 	var gone []string
@@ -41,7 +41,8 @@ func wipe(t *testing.T, directory string, kept ...string) []string {
 	return gone
 }
 
-// discard removes a directory as it is, whatever is made in it meanwhile.
+// discard removes a directory. It renames it first, so that no program can add files during the
+// removal.
 func discard(t *testing.T, directory string) {
 	t.Helper()
 	gone := directory + ".gone"
@@ -49,7 +50,7 @@ func discard(t *testing.T, directory string) {
 	must(t, os.RemoveAll(gone))
 }
 
-// replacePluginDirectory gives kubelet another directory of the same name, with its accounting.
+// replacePluginDirectory replaces kubelet's plugin directory by a new one with the same checkpoint.
 func replacePluginDirectory(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(pluginDirectory(), checkpointFile)
@@ -69,6 +70,7 @@ func TestAnAgentWhoseSocketWasRemovedRegistersWithAnother(t *testing.T) {
 	gone := wipe(t, pluginDirectory(), "kubelet.sock", checkpointFile)
 	a.waitToSay("socket was removed")
 	k.waitForRegistrations(2)
+	k.waitForOneStream()
 
 	k.waitFor("64 of 64")
 	equal(t, "devices of the pod", expectStarts(t, k, pod, 2), ids)
@@ -139,11 +141,10 @@ func TestAnAgentWhoseSocketInTheRegistryWasRemovedPutsAnotherThere(t *testing.T)
 	k.expectServed(t, a)
 }
 
-// startMounted starts the agent as in a container: kubelet's directories are mounts of those of the
-// host, under another name.
+// startMounted starts the agent as in a container: kubelet's directories are mounts at other paths.
 func (k *kubelet) startMounted(a *agent) {
 	k.t.Helper()
-	inside := filepath.Join(kubeletRoot, "inside") // a short path, as sockets need
+	inside := filepath.Join(kubeletRoot, "inside") // sockets need a short path
 	var script strings.Builder
 	for _, name := range []string{"device-plugins", "pod-resources", "plugins_registry"} {
 		must(k.t, os.MkdirAll(filepath.Join(inside, name), 0o750))

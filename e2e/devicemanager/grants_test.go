@@ -16,7 +16,7 @@ import (
 
 const card = "dummy.com/card"
 
-// cards are devices of which a container gets something by every strategy there is.
+// cards serves devices whose grants use every strategy.
 const cards = `resources:
   - name: dummy.com/card
     env: CARDS
@@ -40,12 +40,12 @@ const cards = `resources:
           containerPath: /driver
 `
 
-// askingFor makes a pod of one container that asks for so many of one resource.
+// askingFor makes a pod of one container that asks for this many of one resource.
 func askingFor(name string, resource v1.ResourceName, count int64) *v1.Pod {
 	return podWith(name, containerAsking("main", map[v1.ResourceName]int64{resource: count}))
 }
 
-// startMain starts a pod's main container and returns the whole of what it gets.
+// startMain starts a pod's main container and returns its whole grant.
 func (k *kubelet) startMain(pod *v1.Pod) *devicemanager.DeviceRunContainerOptions {
 	k.t.Helper()
 	options, err := k.startContainer(pod, pod.Spec.Containers[0])
@@ -61,7 +61,7 @@ func node(host, inside, permissions string) container.DeviceInfo {
 	return container.DeviceInfo{PathOnHost: host, PathInContainer: inside, Permissions: permissions}
 }
 
-// twoCards is the whole of what a container with the cards 0 and 1 gets.
+// twoCards returns the whole grant of a container with the cards 0 and 1.
 func twoCards() *devicemanager.DeviceRunContainerOptions {
 	return &devicemanager.DeviceRunContainerOptions{
 		Envs: []container.EnvVar{{Name: "CARDS", Value: "0,1"}},
@@ -138,7 +138,7 @@ func TestAContainerOfTwoResourcesGetsBoth(t *testing.T) {
 	pod := podWith("both", containerAsking("main", map[v1.ResourceName]int64{npu: 3, card: 2}))
 	must(t, k.admit(pod))
 
-	// kubelet merges the answers of resources in any order.
+	// kubelet merges the answers of several resources in any order.
 	got, want := k.startMain(pod), twoCards()
 	want.Envs = append(want.Envs, visible("0", "1", "2").Envs...)
 	if got.Envs[0] != want.Envs[0] {

@@ -26,7 +26,7 @@ import (
 
 const (
 	npu     = "dummy.com/npu"
-	patient = 30 * time.Second // the time that Kubernetes' own node tests give a plugin
+	patient = 2 * time.Minute // the limit for steps that take seconds on an idle machine
 )
 
 // sources says whether kubelet has seen all its pods since it started.
@@ -35,7 +35,8 @@ type sources struct{ ready bool }
 func (s *sources) AddSource(string) {}
 func (s *sources) AllReady() bool   { return s.ready }
 
-// kubelet is the part of kubelet that a device plugin meets, on a machine of two NUMA nodes.
+// kubelet is the part of Kubernetes' kubelet that a device plugin meets, on a machine of two NUMA
+// nodes.
 type kubelet struct {
 	t        *testing.T
 	policy   string // of the topology manager
@@ -47,7 +48,7 @@ type kubelet struct {
 	agents   []*agent // the plugin's processes
 }
 
-// startKubelet starts kubelet on an empty kubelet directory and ends it with the test.
+// startKubelet starts kubelet on an empty directory. The test's end stops it.
 func startKubelet(t *testing.T) *kubelet {
 	t.Helper()
 	return startKubeletWith(t, topologymanager.PolicyNone)
@@ -61,7 +62,7 @@ func startKubeletWith(t *testing.T, policy string) *kubelet {
 	return k
 }
 
-// newKubelet makes an empty kubelet directory, and a kubelet that does not run yet.
+// newKubelet empties kubelet's directory, and makes a kubelet that does not run yet.
 func newKubelet(t *testing.T, policy string) *kubelet {
 	t.Helper()
 	showKubeletLogOnFailure(t)
@@ -75,7 +76,8 @@ func newKubelet(t *testing.T, policy string) *kubelet {
 	return k
 }
 
-// start starts as kubelet does: the containers of its pods run already, and it has yet to see them.
+// start starts like kubelet after a restart: the containers of its pods run already, and it has yet
+// to see the pods.
 func (k *kubelet) start() {
 	k.t.Helper()
 	machine := []cadvisor.Node{{Id: 0}, {Id: 1}}
@@ -128,8 +130,8 @@ func startPluginWatcher(t *testing.T, manager *devicemanager.ManagerImpl, s conf
 	}
 }
 
-// admit gives a pod its devices, its init containers' first, or refuses it in the words that stand in
-// the pod's status: "REASON: MESSAGE".
+// admit allocates devices for a pod, first for its init containers. A refusal has the text of the
+// pod's status: "REASON: MESSAGE".
 func (k *kubelet) admit(pod *v1.Pod) error {
 	k.pods.add(pod)
 	result := k.topology.Admit(&lifecycle.PodAdmitAttributes{Pod: pod})
@@ -140,22 +142,23 @@ func (k *kubelet) admit(pod *v1.Pod) error {
 	return nil
 }
 
-// startContainer is what kubelet asks the plugin, and what it tells the runtime, at every start.
+// startContainer asks the plugin as kubelet does at every start, and returns what kubelet passes to
+// the runtime.
 func (k *kubelet) startContainer(pod *v1.Pod, container v1.Container) (*devicemanager.DeviceRunContainerOptions, error) {
 	return containerOptions(k.manager, pod, &container)
 }
 
-// devices are the NPUs that kubelet gave a container, in kubelet's own accounting.
+// devices returns a container's NPUs in kubelet's accounting.
 func (k *kubelet) devices(pod *v1.Pod, container string) []string {
 	return byNumber(k.devicesOf(npu, pod, container))
 }
 
-// devicesOf are the ids of any resource, as texts are sorted.
+// devicesOf returns a container's ids of any resource, sorted as texts.
 func (k *kubelet) devicesOf(resource string, pod *v1.Pod, container string) []string {
 	return sets.List(sets.KeySet(k.manager.GetDevices(string(pod.UID), container)[resource]))
 }
 
-// waitFor waits until so many of so many NPUs are allocatable: "63 of 64".
+// waitFor waits until these counts of NPUs are allocatable: "63 of 64".
 func (k *kubelet) waitFor(counts string) {
 	k.t.Helper()
 	k.waitForResource(npu, counts)
@@ -176,7 +179,7 @@ func (k *kubelet) waitForResource(name v1.ResourceName, counts string) {
 	})
 }
 
-// waitForLog waits until kubelet's log has a text so often since the test began.
+// waitForLog waits until kubelet's log has the text this often since the test began.
 func (k *kubelet) waitForLog(text string, times int) {
 	k.t.Helper()
 	eventually(k.t, func() error {
@@ -187,15 +190,33 @@ func (k *kubelet) waitForLog(text string, times int) {
 	})
 }
 
-// waitForRegistrations waits until plugins have called kubelet.sock so often.
+// waitForRegistrations waits until kubelet has connected to a plugin this often. By then it knows
+// the plugin's options.
 func (k *kubelet) waitForRegistrations(times int) {
 	k.t.Helper()
-	k.waitForLog("Got registration request from device plugin with resource", times)
+	k.waitForLog(connected, times)
 }
 
-const listCame = "State pushed for device plugin"
+// waitForOneStream waits until kubelet has noticed the end of every stream but the last. If it
+// notices late, it hangs up on the agent's newer registration as well, and the agent registers once
+// more. For kubelets with one resource.
+func (k *kubelet) waitForOneStream() {
+	k.t.Helper()
+	eventually(k.t, func() error {
+		begun, ended := kubeletLog.count(connected), kubeletLog.count("Device plugin disconnected")
+		if begun != ended+1 {
+			return fmt.Errorf("%d streams of %d have ended", ended, begun)
+		}
+		return nil
+	})
+}
 
-// lists is how many lists of devices have come.
+const (
+	connected = "Connected to new client"
+	listCame  = "State pushed for device plugin"
+)
+
+// lists returns how many device lists kubelet has received.
 func (k *kubelet) lists() int { return kubeletLog.count(listCame) }
 
 func (k *kubelet) waitForLists(count int) {

@@ -11,16 +11,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// holder is who holds a device, as `tessera devices -o json` tells it.
+// holder is a holder of a device in the output of `tessera devices -o json`.
 type holder struct{ Namespace, Pod, UID, Container string }
 
-// holderOf is a container as the ledger names it: kubelet's checkpoint knows the UID, its
-// pod-resources API the names.
+// holderOf returns a container as the ledger names it. The UID comes from kubelet's checkpoint, and
+// the names from its pod-resources API.
 func holderOf(pod *v1.Pod, container string) holder {
 	return holder{Namespace: pod.Namespace, Pod: pod.Name, UID: string(pod.UID), Container: container}
 }
 
-// holders are the holders by device id, of devices that have any.
+// holders returns the holders by device id, without devices that have none.
 func (a *agent) holders() map[string][]holder {
 	a.t.Helper()
 	var answer struct {

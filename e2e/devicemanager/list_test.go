@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// manyNPUs are so many NPUs of three shares each.
+// manyNPUs serves this many NPUs with three shares each.
 func manyNPUs(count int) string {
 	return fmt.Sprintf(`resources:
   - name: dummy.com/npu
@@ -20,16 +20,17 @@ func manyNPUs(count int) string {
 }
 
 const (
-	// The most NPUs of three shares whose list fits kubelet's 4 MiB were all of them sick: it has 4
-	// bytes less.
+	// mostNPUs is the most NPUs of three shares whose list fits kubelet's 4 MiB even if all are
+	// unhealthy. That list is 4 bytes below the limit.
 	mostNPUs   = 61270
 	mostShares = "183810 of 183810"
-	// What the agent says to one more.
+	// tooLarge is the agent's error for one NPU more.
 	tooLarge = "dummy.com/npu: 183813 shares make a list of 4194369 bytes; about 183810 would fit " +
 		"kubelet's 4194304 bytes"
 )
 
-// startMany starts the agent for more devices than can be checked five times a second.
+// startMany starts the agent with a longer check interval, because no agent checks so many devices
+// five times a second.
 func (k *kubelet) startMany(rest string) *agent {
 	k.t.Helper()
 	k.t.Setenv("TESSERA_HEALTH_CHECK_INTERVAL", "2s")

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// text collects what a program writes, for the report of a test that fails. Any goroutine.
+// text collects the output of a program. Any goroutine may use it.
 type text struct {
 	mutex sync.Mutex
 	bytes.Buffer
@@ -40,18 +40,18 @@ func (t *text) take() string {
 	return t.Buffer.String()
 }
 
-// kubeletLog is what Kubernetes' code has logged since the test began.
+// kubeletLog is the log of Kubernetes' code since the test began.
 var kubeletLog text
 
 func sendKubeletLogToTests() {
-	var flags flag.FlagSet // before 1.36 it is klog, not the logger, that knows what is wanted
+	var flags flag.FlagSet // before 1.36 klog, not the logger, has the verbosity
 	klog.InitFlags(&flags)
 	flags.Set("v", "2")
 	configuration := textlogger.NewConfig(textlogger.Output(&kubeletLog), textlogger.Verbosity(2))
 	klog.SetLoggerWithOptions(textlogger.NewLogger(configuration), klog.ContextualLogger(true))
 }
 
-// showKubeletLogOnFailure begins a test's part of the log.
+// showKubeletLogOnFailure starts a new log for the test, and prints it if the test fails.
 func showKubeletLogOnFailure(t *testing.T) {
 	kubeletLog.take()
 	t.Cleanup(func() {

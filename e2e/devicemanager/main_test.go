@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package devicemanager shows the shipped binary to Kubernetes' own device manager: the manager,
-// its plugin watcher and the pod-resources API run in the test's process, the agent runs as a
-// process of its own. kubelet's directory is a constant of Kubernetes, so the tests run in a mount
-// namespace where it is a temporary file system; they need root.
+// Package devicemanager tests the shipped binary against Kubernetes' own device manager. The
+// manager, its plugin watcher and the pod-resources API run in the test's process. The agent runs
+// in a process of its own.
+//
+// The path of kubelet's directory is a constant of Kubernetes. So the tests mount a temporary file
+// system there, in a mount namespace of their own. They need root.
 package devicemanager
 
 import (
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(insideVariable) == "" {
 		os.Exit(runInNamespace())
 	}
-	if os.Getenv(killedVariable) != "" { // started by a test, in its namespace
+	if os.Getenv(killedVariable) != "" { // a test started this process in its namespace
 		sendKubeletLogToTests()
 		os.Exit(m.Run())
 	}
@@ -62,11 +64,12 @@ func runInNamespace() int {
 	return command.ProcessState.ExitCode()
 }
 
-// makeKubeletRoot makes the directory to mount upon, where there is none, and returns what removes it.
-// While others run at the same time it stays, as their mounts would go with it.
+// makeKubeletRoot makes the mount point if it is missing, and returns the function that removes it.
+// That function removes no directory while another run holds the shared lock, because the other
+// run's mount would go with it.
 func makeKubeletRoot() (remove func(), err error) {
 	const shared, alone = syscall.LOCK_SH, syscall.LOCK_EX | syscall.LOCK_NB
-	root, err := os.Open("/") // a lock needs a file that is there
+	root, err := os.Open("/") // a lock needs an existing file
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func makeKubeletRoot() (remove func(), err error) {
 	return remove, os.MkdirAll(kubeletRoot, 0o755)
 }
 
-// missingDirectories lists the directories that making path will make, the deepest first.
+// missingDirectories returns the directories that MkdirAll would make for path, the deepest first.
 func missingDirectories(path string) []string {
 	var missing []string
 	for ; path != "/"; path = filepath.Dir(path) {

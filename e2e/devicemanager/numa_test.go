@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
 
-// eightNear are four NPUs near to each of the machine's two NUMA nodes: 0 to 3, and 4 to 7.
+// eightNear serves eight NPUs: 0 to 3 near the first NUMA node, 4 to 7 near the second.
 const eightNear = `resources:
   - name: dummy.com/npu
     dummy:
@@ -18,7 +18,7 @@ const eightNear = `resources:
       numaNodes: 2
 `
 
-// notAligned is what the topology manager says to a pod that its policy does not allow.
+// notAligned is the topology manager's refusal of a pod that its policy does not allow.
 const notAligned = "TopologyAffinityError: Resources cannot be allocated with Topology locality"
 
 func startOnTwoNodes(t *testing.T, policy string) *kubelet {
@@ -29,7 +29,7 @@ func startOnTwoNodes(t *testing.T, policy string) *kubelet {
 	return k
 }
 
-// expectPods starts pods of so many NPUs one after the other and checks what each gets.
+// expectPods starts pods one after the other and checks the NPUs of each.
 func expectPods(t *testing.T, k *kubelet, want ...[]string) {
 	t.Helper()
 	for n, ids := range want {
@@ -43,8 +43,8 @@ func expectRefused(t *testing.T, k *kubelet, count int64, want string) {
 	equal(t, "refusal", fmt.Sprint(k.admit(podOf("refused", count))), want)
 }
 
-// devicesBesideCards starts a pod of one NPU and two cards where two cards are left on the second node
-// alone and NPUs on both, and says which NPU and cards it gets.
+// devicesBesideCards starts a pod of one NPU and two cards, and returns what it gets. Only the
+// second NUMA node has two cards left, and both nodes have NPUs.
 func devicesBesideCards(t *testing.T, policy string) (npus, cards []string) {
 	t.Helper()
 	k := startKubeletWith(t, policy)

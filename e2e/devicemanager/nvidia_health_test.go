@@ -14,7 +14,8 @@ import (
 
 const fellOffTheBus = "events: [{gpu: 3, xid: 79}]\n"
 
-// startWatchedGPUs starts an agent whose driver tells of XIDs, of so many devices.
+// startWatchedGPUs starts an agent that watches the driver's XID events, and waits for these counts
+// of devices.
 func startWatchedGPUs(t *testing.T, rest, counts string) (*kubelet, *agent, *nvidia.Driver) {
 	t.Helper()
 	k := startKubelet(t)
@@ -24,7 +25,7 @@ func startWatchedGPUs(t *testing.T, rest, counts string) (*kubelet, *agent, *nvi
 	return k, a, driver
 }
 
-// reasonOf is why a device is not healthy, as `tessera devices -o json` tells it.
+// reasonOf returns the reason why a device is unhealthy, from `tessera devices -o json`.
 func (a *agent) reasonOf(id string) string {
 	a.t.Helper()
 	var answer struct{ Devices []struct{ ID, Reason string } }
@@ -47,7 +48,7 @@ func (a *agent) waitForReason(id, reason string) {
 	})
 }
 
-// waitForGoodChecks waits until the eight GPUs have passed ten checks each from now on.
+// waitForGoodChecks waits until the eight GPUs have passed eighty further checks.
 func (a *agent) waitForGoodChecks() {
 	a.t.Helper()
 	const series = `tessera_health_checks_total{resource="nvidia.com/gpu",result="good"} `
@@ -68,8 +69,8 @@ func (a *agent) waitForGoodChecks() {
 	})
 }
 
-// expectOnlySick checks that one GPU of eight is sick, stays so however well it answers, and that a pod
-// gets all others and the next one none.
+// expectOnlySick checks that one GPU of eight is unhealthy and stays so, although its checks pass.
+// A pod must get all others, and the next pod none.
 func (k *kubelet) expectOnlySick(a *agent, driver *nvidia.Driver, index int, reason string) {
 	k.t.Helper()
 	k.waitForResource(gpu, "7 of 8")
@@ -82,7 +83,7 @@ func (k *kubelet) expectOnlySick(a *agent, driver *nvidia.Driver, index int, rea
 	k.pods.remove(pod)
 }
 
-// reset is what a reset looks like: the driver has lost the GPU, and has it again.
+// reset simulates a reset: the driver loses the GPU, and then has it again.
 func (k *kubelet) reset(a *agent, driver *nvidia.Driver, index int, events string) {
 	k.t.Helper()
 	driver.Break(events + fmt.Sprintf("gpus: {%d: {lost: true}}", index))
@@ -156,7 +157,7 @@ func TestASickGPUStaysSickWhenTheAgentIsRestartedOrKilled(t *testing.T) {
 
 	equal(t, "exit status", a.stop(), 0)
 	k.waitForResource(gpu, "0 of 8")
-	driver.Break("") // no event is left that could make it sick again
+	driver.Break("") // no event is left that could make it unhealthy again
 	a.start()
 	k.expectOnlySick(a, driver, 3, "xid")
 	a.kill()
@@ -174,7 +175,7 @@ func TestGPUsComeWithTheirDriver(t *testing.T) {
 	k.waitForResource(gpu, "8 of 8")
 	pod, before := k.startGPUPod("holder", 2)
 
-	driver.Break("driver: {fail: {all: 9}}") // not loaded
+	driver.Break("driver: {fail: {all: 9}}") // the driver is not loaded
 	k.waitForResource(gpu, "0 of 8")
 	equal(t, "what the pod gets after a restart", k.startMain(pod), before)
 

@@ -14,7 +14,8 @@ import (
 	"tessera/e2e/nvidia"
 )
 
-// timeSlicing is a configuration file of NVIDIA's device plugin that shares each GPU among so many.
+// timeSlicing is a configuration of NVIDIA's device plugin that divides each GPU into this many
+// replicas.
 func timeSlicing(replicas int) string {
 	return fmt.Sprintf(`version: v1
 sharing:
@@ -28,11 +29,11 @@ sharing:
 // plugin is the binary in the place of NVIDIA's device plugin.
 type plugin struct {
 	*agent
-	arguments []string // with the program's name
+	arguments []string // the program's name comes first
 }
 
-// startPlugin starts the binary by a file of NVIDIA's, as it is called: "nvidia-device-plugin", or
-// "tessera agent nvidia", with flags of NVIDIA's behind it.
+// startPlugin starts the binary with a configuration file of NVIDIA's plugin. The arguments are its
+// command line: "nvidia-device-plugin" or "tessera agent nvidia", followed by NVIDIA's flags.
 func (k *kubelet) startPlugin(file string, arguments ...string) (*plugin, *nvidia.Driver) {
 	k.t.Helper()
 	return k.startPluginOn("8xa100", file, arguments...)
@@ -50,7 +51,7 @@ func (k *kubelet) startPluginOn(hardware, file string, arguments ...string) (*pl
 	return p, driver
 }
 
-// publish replaces the file at once.
+// publish replaces the configuration file atomically.
 func (p *plugin) publish(file string) {
 	p.t.Helper()
 	must(p.t, os.WriteFile(p.path("next.yaml"), []byte(file), 0o600))
@@ -74,7 +75,7 @@ func (p *plugin) start() {
 	})
 }
 
-// sharesOf are the ids of so many shares of each GPU, sorted as texts.
+// sharesOf returns the ids of this many shares of each GPU, sorted as texts.
 func sharesOf(driver *nvidia.Driver, replicas int) []string {
 	var ids []string
 	for _, uuid := range driver.UUIDs() {
@@ -86,14 +87,14 @@ func sharesOf(driver *nvidia.Driver, replicas int) []string {
 	return ids
 }
 
-// allocatableGPUs are the ids that kubelet could give now, sorted as texts.
+// allocatableGPUs returns the ids that kubelet can allocate now, sorted as texts.
 func (k *kubelet) allocatableGPUs() []string {
 	ids := keys(k.manager.GetAllocatableDevices()[gpu])
 	slices.Sort(ids)
 	return ids
 }
 
-// expectGPUPods starts pods of so many shares one after the other and checks the GPUs that each gets.
+// expectGPUPods starts pods of this many shares one after the other and checks the GPUs of each.
 func (k *kubelet) expectGPUPods(driver *nvidia.Driver, count int64, want ...[]int) {
 	k.t.Helper()
 	for n, indices := range want {
@@ -108,7 +109,8 @@ func TestTenSharesOfEachGPUAreSpreadAndNameTheirGPUOnce(t *testing.T) {
 	k.waitForResource(gpu, "80 of 80")
 	equal(t, "allocatable shares", k.allocatableGPUs(), sharesOf(driver, 10))
 
-	// By their NUMA nodes 1, 3, 5 and 7, and where nothing tells them apart by their UUIDs.
+	// The GPUs follow in the order of their NUMA nodes 1, 3, 5 and 7, and of their UUIDs within a
+	// node.
 	k.expectGPUPods(driver, 1, []int{3}, []int{2}, []int{0}, []int{1}, []int{6}, []int{7}, []int{4}, []int{5})
 	k.expectGPUPods(driver, 3, []int{2, 3})
 	_, rest := k.startGPUPod("rest", 69)
@@ -124,7 +126,7 @@ func TestPackedSharesWithDeviceSpecsBringTheNodesOfTheirGPUsOnce(t *testing.T) {
 
 	_, gets := k.startGPUPod("fifteen", 15)
 
-	// NUMA node 1 is the first.
+	// GPUs 2 and 3 are near NUMA node 1, the first.
 	want := visibleGPUs(driver.Pick(2, 3)...)
 	want.Devices = nodesOfGPUs(2, 3)
 	equal(t, "what a pod gets", gets, want)
@@ -146,8 +148,8 @@ func TestMixedMIGOfTheFileIsAResourceForEachProfileBesideWholeGPUs(t *testing.T)
 	}
 	equal(t, "all resources", found, want)
 
-	// One comes from the GPU with the fewest left, several from one GPU; each with the nodes of the
-	// GPU and, below nvidia-caps, of the instances.
+	// One instance comes from the GPU with the fewest left, and several come from one GPU. Each pod
+	// gets the nodes of the GPU and, below nvidia-caps, of its instances.
 	instances := driver.MIGs("1g.10gb")
 	for _, each := range []struct {
 		resource v1.ResourceName
@@ -202,7 +204,7 @@ func TestASharedGPUOfThePluginStaysSickWhenItIsRestarted(t *testing.T) {
 	k.waitForResource(gpu, "80 of 80")
 }
 
-// othersThan are the UUIDs of all GPUs but one, as texts are sorted.
+// othersThan returns the UUIDs of all GPUs but one, sorted as texts.
 func othersThan(driver *nvidia.Driver, id string) []string {
 	uuids := slices.DeleteFunc(driver.UUIDs(), func(uuid string) bool { return uuid == id })
 	slices.Sort(uuids)
@@ -219,7 +221,7 @@ func TestAGPUThatAPodHoldsStaysItsAloneWhileTheOthersAreShared(t *testing.T) {
 
 	p.publish(timeSlicing(4))
 	k.waitForResource(gpu, "29 of 29")
-	p.waitToSay(`devices keep their former shares until nobody holds them resource=nvidia.com/gpu devices=1 ` +
+	p.waitToSay(`devices keep their former shares until no container holds them resource=nvidia.com/gpu devices=1 ` +
 		`configured="4 replicas"`)
 	want := []string{held}
 	for _, uuid := range othersThan(driver, held) {
@@ -245,8 +247,8 @@ func TestAGPUThatAPodHoldsStaysItsAloneWhileTheOthersAreShared(t *testing.T) {
 	equal(t, "allocatable shares", k.allocatableGPUs(), sharesOf(driver, 4))
 }
 
-// expectKeptByAKilledPlugin kills the agent; the next one is to serve the same, and to learn of the
-// pod that holds a device.
+// expectKeptByAKilledPlugin kills the agent and starts the next one. That one must serve the same
+// ids, and learn of the pod that holds a device.
 func (k *kubelet) expectKeptByAKilledPlugin(p *plugin, held string, pod *v1.Pod) {
 	k.t.Helper()
 	ids := k.allocatableGPUs()
@@ -295,7 +297,7 @@ func TestAGPUOfWhichAPodHoldsAShareIsNobodyElsesUntilItIsWholeAgain(t *testing.T
 	})
 }
 
-// The shares of a GPU have another name than whole GPUs had; a pod got one by the former.
+// Shares have another resource name than whole GPUs. A pod holds GPUs by the former name.
 func TestAGPUThatIsHeldUnderItsFormerNameIsNotOfferedUnderAnother(t *testing.T) {
 	const shared = "nvidia.com/gpu.shared"
 	renamed := strings.Replace(timeSlicing(4), "timeSlicing:", "timeSlicing:\n    renameByDefault: true", 1)
@@ -319,7 +321,7 @@ func TestAGPUThatIsHeldUnderItsFormerNameIsNotOfferedUnderAnother(t *testing.T) 
 
 			rename(p)
 			k.waitForResource(gpu, "0 of 8")
-			k.waitForResource(shared, "20 of 32") // 2 GPUs are held, and one is sick
+			k.waitForResource(shared, "20 of 32") // 2 GPUs are held, and one is unhealthy
 
 			equal(t, "what the pod gets after a restart", k.startMain(pod), before)
 			k.pods.remove(pod)

@@ -16,7 +16,7 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// gpus are all GPUs of a node, whole, of which a container is told by the variable.
+// gpus serves all GPUs of a node as whole devices. A variable names a container's GPUs.
 const gpus = `rootPrefix: DIRECTORY/node
 kubelet:
   root: ` + kubeletRoot + `
@@ -26,7 +26,7 @@ resources:
     nvidia: {}
 `
 
-// startGPUs starts an agent on a node of demo/hardware: "8xa100".
+// startGPUs starts an agent on a node of demo/hardware, such as "8xa100".
 func (k *kubelet) startGPUs(hardware, rest string) (*agent, *nvidia.Driver) {
 	k.t.Helper()
 	a := k.newAgent(k.t.TempDir())
@@ -37,14 +37,14 @@ func (k *kubelet) startGPUs(hardware, rest string) (*agent, *nvidia.Driver) {
 	return a, driver
 }
 
-// visibleGPUs is the whole of what a container with these GPUs gets by the variable.
+// visibleGPUs returns the whole grant of a container with these GPUs by the variable.
 func visibleGPUs(uuids ...string) *devicemanager.DeviceRunContainerOptions {
 	return &devicemanager.DeviceRunContainerOptions{
 		Envs: []container.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", Value: strings.Join(uuids, ",")}},
 	}
 }
 
-// nodesOfGPUs are the device nodes of GPUs: those that all share, then their own.
+// nodesOfGPUs returns the device nodes of GPUs: the common ones, then their own.
 func nodesOfGPUs(gpus ...int) []container.DeviceInfo {
 	var nodes []container.DeviceInfo
 	add := func(path string) { nodes = append(nodes, node(path, path, "rw")) }
@@ -57,8 +57,8 @@ func nodesOfGPUs(gpus ...int) []container.DeviceInfo {
 	return nodes
 }
 
-// startGPUPod admits a pod that asks for so many GPUs or shares, starts its container and returns
-// what that gets.
+// startGPUPod admits a pod that asks for this many GPUs or shares, starts its container and returns
+// its grant.
 func (k *kubelet) startGPUPod(name string, count int64) (*v1.Pod, *devicemanager.DeviceRunContainerOptions) {
 	k.t.Helper()
 	pod := askingFor(name, gpu, count)
@@ -66,7 +66,7 @@ func (k *kubelet) startGPUPod(name string, count int64) (*v1.Pod, *devicemanager
 	return pod, k.startMain(pod)
 }
 
-// noneLeft is the refusal of a pod that asks for a GPU where all are held or sick.
+// noneLeft is kubelet's refusal of a pod that asks for a GPU when all are held or unhealthy.
 const noneLeft = "UnexpectedAdmissionError: Allocate failed due to requested number of devices unavailable for " +
 	"nvidia.com/gpu. Requested: 1, Available: 0, which is unexpected"
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 )
 
-// startPodResources serves kubelet's pod-resources API where kubelet does.
+// startPodResources serves kubelet's pod-resources API at kubelet's own path.
 func startPodResources(t *testing.T, manager *devicemanager.ManagerImpl, p *pods) func() {
 	t.Helper()
 	directory := filepath.Join(kubeletRoot, "pod-resources")
@@ -44,8 +44,8 @@ func (p *pods) GetPodByName(namespace, name string) (*v1.Pod, bool) {
 	return nil, false
 }
 
-// deviceLister tells what the device manager gave in the words of the API: one entry for each
-// device and NUMA node.
+// deviceLister returns the device manager's allocations in the format of the API: one entry for
+// each device and NUMA node.
 type deviceLister struct{ *devicemanager.ManagerImpl }
 
 func (d deviceLister) GetDevices(podUID, container string) []*podresourcesv1.ContainerDevices {
@@ -76,7 +76,7 @@ func entries(instances devicemanager.ResourceDeviceInstances) []*podresourcesv1.
 	return list
 }
 
-// nothing is the rest of a node, which these tests have no use for.
+// nothing stands in for the rest of a node, which these tests do not use.
 type nothing struct{}
 
 func (nothing) GetCPUs(string, string) []int64                             { return nil }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/container"
 )
 
-// pods are the pods bound to the node. They outlive kubelet. Any goroutine.
+// pods are the pods bound to the node. They outlive kubelet. Any goroutine may use them.
 type pods struct {
 	mutex sync.Mutex
 	list  []*v1.Pod
@@ -42,7 +42,7 @@ func (p *pods) remove(pod *v1.Pod) {
 	p.list = slices.DeleteFunc(p.list, func(other *v1.Pod) bool { return other == pod })
 }
 
-// podOf makes a pod of one container that asks for so many NPUs.
+// podOf makes a pod of one container that asks for this many NPUs.
 func podOf(name string, count int64) *v1.Pod {
 	return podWith(name, containerOf("main", count))
 }
@@ -58,7 +58,7 @@ func containerOf(name string, count int64) v1.Container {
 	return containerAsking(name, map[v1.ResourceName]int64{npu: count})
 }
 
-// sidecarOf makes an init container that runs for as long as its pod.
+// sidecarOf makes an init container that runs as long as its pod.
 func sidecarOf(name string, count int64) v1.Container {
 	always := v1.ContainerRestartPolicyAlways
 	container := containerOf(name, count)
@@ -66,7 +66,7 @@ func sidecarOf(name string, count int64) v1.Container {
 	return container
 }
 
-// runningOf are the containers that run for as long as the pod: sidecars and app containers.
+// runningOf returns the containers that run as long as the pod: sidecars and app containers.
 func runningOf(pod *v1.Pod) []v1.Container {
 	var all []v1.Container
 	for _, container := range pod.Spec.InitContainers {
@@ -77,7 +77,7 @@ func runningOf(pod *v1.Pod) []v1.Container {
 	return append(all, pod.Spec.Containers...)
 }
 
-// containerAsking makes a container that asks for so many of each resource.
+// containerAsking makes a container that asks for these counts of resources.
 func containerAsking(name string, counts map[v1.ResourceName]int64) v1.Container {
 	limits := v1.ResourceList{}
 	for resourceName, count := range counts {
@@ -86,15 +86,15 @@ func containerAsking(name string, counts map[v1.ResourceName]int64) v1.Container
 	return v1.Container{Name: name, Resources: v1.ResourceRequirements{Limits: limits, Requests: limits}}
 }
 
-// visible is the whole of what a container with these NPUs gets.
+// visible returns the whole grant of a container with these NPUs.
 func visible(ids ...string) *devicemanager.DeviceRunContainerOptions {
 	return &devicemanager.DeviceRunContainerOptions{
 		Envs: []container.EnvVar{{Name: "DUMMY_VISIBLE_DEVICES", Value: strings.Join(ids, ",")}},
 	}
 }
 
-// expectStarts starts a pod's main container and checks that it gets exactly the ids in kubelet's
-// accounting, which it returns.
+// expectStarts starts a pod's main container and checks its grant against kubelet's accounting. It
+// returns the ids.
 func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
 	t.Helper()
 	main := pod.Spec.Containers[0]
@@ -106,7 +106,7 @@ func expectStarts(t *testing.T, k *kubelet, pod *v1.Pod, count int) []string {
 	return ids
 }
 
-// startPod admits a pod and starts its main container, and returns the ids it got.
+// startPod admits a pod and starts its main container. It returns the pod and its ids.
 func startPod(t *testing.T, k *kubelet, name string, count int) (*v1.Pod, []string) {
 	t.Helper()
 	pod := podOf(name, int64(count))

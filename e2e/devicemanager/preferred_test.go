@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
 
-// shared are the shares of cards, with a placement.
+// shared serves cards that are divided into replicas, with a placement.
 func shared(devices, replicas int, placement string) string {
 	return fmt.Sprintf(`resources:
   - name: dummy.com/card
@@ -23,7 +23,7 @@ func shared(devices, replicas int, placement string) string {
 `, replicas, placement, devices)
 }
 
-// expectShares admits pods of so many cards one after the other and checks which shares each gets.
+// expectShares admits pods one after the other and checks the shares of each.
 func expectShares(t *testing.T, k *kubelet, want ...[]string) {
 	t.Helper()
 	for n, shares := range want {
@@ -63,7 +63,7 @@ func TestMoreDevicesAreChosenNearThoseOfTheInitContainer(t *testing.T) {
 	pod.Spec.InitContainers = []v1.Container{containerOf("prepare", 2)}
 	must(t, k.admit(pod))
 
-	// One device alone would be the last of the first node.
+	// The first node has one device left, too few for the init container.
 	equal(t, "prepare", k.devices(pod, "prepare"), numbers(4, 5))
 	equal(t, "main", k.devices(pod, "main"), numbers(4, 6))
 }
@@ -78,7 +78,7 @@ func TestAnUnhealthyDeviceIsNeitherPreferredNorGiven(t *testing.T) {
 	k.expectAsked(3)
 }
 
-// expectAsked checks how often kubelet asked for a preference.
+// expectAsked checks how often kubelet has asked the agent for a preference.
 func (k *kubelet) expectAsked(times int) {
 	k.t.Helper()
 	equal(k.t, "questions", k.agents[0].metrics("tessera_preferred_allocations_total"),

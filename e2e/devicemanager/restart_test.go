@@ -13,11 +13,11 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
 
-// A kubelet that is killed has to be a process of its own: this program, started again with this
-// variable, runs only this test.
+// killedVariable makes this program run only TestKubeletToBeKilled. A test starts it again with the
+// variable, because a kubelet that can be killed needs a process of its own.
 const killedVariable = "TESSERA_E2E_KILLED_KUBELET"
 
-// TestKubeletToBeKilled is no test of its own: it admits a pod and waits for its end.
+// TestKubeletToBeKilled is no test by itself: it admits a pod and waits until a test kills it.
 func TestKubeletToBeKilled(t *testing.T) {
 	if os.Getenv(killedVariable) == "" {
 		t.Skip("the tests of a killed kubelet run it")
@@ -30,8 +30,8 @@ func TestKubeletToBeKilled(t *testing.T) {
 	io.Copy(io.Discard, os.Stdin) // until it is killed
 }
 
-// killKubeletWithPod runs a kubelet that admits the pod "survivor" and then dies as by SIGKILL. It
-// returns what the pod holds.
+// killKubeletWithPod runs a kubelet that admits the pod "survivor", and kills it. It returns the
+// agent and the pod's ids.
 func (k *kubelet) killKubeletWithPod(rest string) (a *agent, ids []string) {
 	t := k.t
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// beside starts a second instance with the files of a first one and waits until kubelet has it, as
-// the surge of a rolling update does.
+// beside starts a second agent with the files of the first one, and waits until it has registered.
+// A rolling update with a surge does the same.
 func (k *kubelet) beside(first *agent) *agent {
 	k.t.Helper()
 	second := k.newAgent(first.directory)
@@ -18,7 +18,8 @@ func (k *kubelet) beside(first *agent) *agent {
 	return second
 }
 
-// expectServed checks that a running pod and new ones have what they should have.
+// expectServed checks that the running pod keeps its devices, that a new pod gets all others, and
+// that the ledger has both.
 func (k *kubelet) expectServed(t *testing.T, a *agent) {
 	t.Helper()
 	k.waitFor("64 of 64")
@@ -36,7 +37,8 @@ func (k *kubelet) expectServed(t *testing.T, a *agent) {
 	k.expectHolders(a, want)
 }
 
-// admitSoon admits a pod, and again where it meets a gap between agents, as its controller would.
+// admitSoon admits a pod. It retries after a refusal in a gap between agents, as the pod's
+// controller would.
 func (k *kubelet) admitSoon(pod *v1.Pod) {
 	k.t.Helper()
 	eventually(k.t, func() error {
@@ -48,9 +50,9 @@ func (k *kubelet) admitSoon(pod *v1.Pod) {
 	})
 }
 
-// Kubernetes up to 1.36 hangs up on the second of two instances when the first one ends, and loses
-// the first one without a word when the second one ends. So each of these tests sees a third
-// registration.
+// Kubernetes up to 1.36 closes the connection to the second agent when the first one ends. When the
+// second one ends, kubelet loses the first one without notice. In either case an agent must
+// register a third time.
 
 func TestAnUpdateThatStartsTheNewAgentFirstKeepsPodsAndServes(t *testing.T) {
 	k := startKubelet(t)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nvidia puts the fake driver of test/nvml on a test's node: the library that the release
-// binary loads as it would NVIDIA's, and the description of the GPUs that it tells of.
+// Package nvidia installs the fake driver of test/nvml on a test's node. The driver is the library,
+// which the release binary loads like NVIDIA's own, and the description of the GPUs that it
+// reports.
 package nvidia
 
 import (
@@ -20,13 +21,14 @@ const (
 	HardwareVariable = "TESSERA_E2E_HARDWARE" // the folder demo/hardware
 )
 
-// Where distributions install the library, and where the fake one looks for its description.
+// Distributions install the library at libraryPath. The fake one reads its description at
+// descriptionPath.
 const (
 	libraryPath     = "/usr/lib64/libnvidia-ml.so.1"
 	descriptionPath = "/usr/lib64/fake-nvml.yaml"
 )
 
-// MinorsFile is below /proc/driver.
+// MinorsFile is the path, below /proc/driver, of the kernel's list of MIG device nodes.
 const MinorsFile = "nvidia-caps/mig-minors"
 
 // Driver is the fake driver of one node. It belongs to the goroutine of a test.
@@ -47,7 +49,8 @@ type instance struct {
 	GI, CI        int
 }
 
-// Install puts the driver of a node of demo/hardware, "8xa100", below a root. It goes with the test.
+// Install puts the driver of a node of demo/hardware, such as "8xa100", below a root. The test's
+// end removes it.
 func Install(t *testing.T, root, name string) *Driver {
 	t.Helper()
 	path := filepath.Join(os.Getenv(HardwareVariable), name+".yaml")
@@ -56,7 +59,7 @@ func Install(t *testing.T, root, name string) *Driver {
 	return InstallAs(t, root, string(description))
 }
 
-// InstallAs puts the driver of a node that is described in the words of demo/hardware.
+// InstallAs does the same with a description in the format of demo/hardware.
 func InstallAs(t *testing.T, root, description string) *Driver {
 	t.Helper()
 	var hardware struct{ GPUs []gpu }
@@ -74,8 +77,8 @@ func InstallAs(t *testing.T, root, description string) *Driver {
 	return d
 }
 
-// ShowDevices makes what the kernel shows of the GPUs, below the same root: device nodes, as plain
-// files, their NUMA nodes, and which nodes are whose MIG instances.
+// ShowDevices makes the kernel's files of the GPUs below the same root: device nodes as plain
+// files, NUMA nodes, and the list of MIG nodes.
 func (d *Driver) ShowDevices() {
 	d.t.Helper()
 	for _, name := range []string{"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools"} {
@@ -90,7 +93,7 @@ func (d *Driver) ShowDevices() {
 	d.write("/proc/driver/"+MinorsFile, d.Minors())
 }
 
-// Minors is the kernel's list of which nodes are whose MIG instances.
+// Minors returns the kernel's list of MIG device nodes.
 func (d *Driver) Minors() string {
 	minors, next := "config 1\nmonitor 2\n", 3
 	for index, gpu := range d.gpus {
@@ -103,16 +106,17 @@ func (d *Driver) Minors() string {
 	return minors
 }
 
-// Break says what is wrong from now on, in the words of test/nvml/faults.h; "" is nothing.
+// Break sets the driver's faults from now on, in the format of test/nvml/faults.h. "" means no
+// fault.
 func (d *Driver) Break(faults string) {
 	d.t.Helper()
 	d.write(descriptionPath+".faults", faults)
 }
 
-// UUID is that of a GPU, by NVML's index.
+// UUID returns the UUID of the GPU with this NVML index.
 func (d *Driver) UUID(index int) string { return d.gpus[index].UUID }
 
-// UUIDs are those of all GPUs, in NVML's order, but for some.
+// UUIDs returns the UUIDs of all GPUs in NVML's order, without those of the given indices.
 func (d *Driver) UUIDs(without ...int) []string {
 	var uuids []string
 	for index, gpu := range d.gpus {
@@ -123,7 +127,7 @@ func (d *Driver) UUIDs(without ...int) []string {
 	return uuids
 }
 
-// Pick are the UUIDs of some GPUs.
+// Pick returns the UUIDs of the GPUs with these indices.
 func (d *Driver) Pick(indices ...int) []string {
 	var uuids []string
 	for _, index := range indices {
@@ -132,7 +136,7 @@ func (d *Driver) Pick(indices ...int) []string {
 	return uuids
 }
 
-// MIGs are the UUIDs of all MIG instances of a profile, in NVML's order.
+// MIGs returns the UUIDs of all MIG instances of a profile, in NVML's order.
 func (d *Driver) MIGs(profile string) []string {
 	var uuids []string
 	for _, gpu := range d.gpus {
@@ -145,7 +149,7 @@ func (d *Driver) MIGs(profile string) []string {
 	return uuids
 }
 
-// write replaces a file at once, as whoever reads it meanwhile needs it.
+// write replaces a file atomically, because the agent may read it at any moment.
 func (d *Driver) write(path, content string) {
 	d.t.Helper()
 	path = filepath.Join(d.root, path)

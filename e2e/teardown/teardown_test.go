@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package teardown shows that a run of e2e/cluster that is killed leaves nothing behind: no process,
-// and so no mount, link or file of its namespaces, and no cgroup folder once there was another run.
+// Package teardown tests that a killed run of e2e/cluster leaves no process, and therefore no
+// mount, link or file of its namespaces. Its cgroup folders must be gone after the next run.
 package teardown
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	patient       = 2 * time.Minute
+	patient       = 5 * time.Minute
 	testWithPods  = "^Test32PodsShareAllDevicesAndThe33rdRunsWhenOneHasEnded$"
 	noTest        = "^$"
 	cgroupsOfRuns = "/sys/fs/cgroup"
@@ -29,8 +29,9 @@ const (
 
 var must = check.Must
 
-// clusterTests are the tests of e2e/cluster with such names, a program beside this one. Its logs are
-// not those of the real run; what it prints is of interest when this test fails.
+// clusterTests returns a command that runs these tests of e2e/cluster, whose program is next to
+// this one. Its logs are kept apart from those of the real run. Its output is printed only if this
+// test fails.
 func clusterTests(t *testing.T, names string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -63,7 +64,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// foldersOf are the cgroup folders of a run: one, or one in each hierarchy of version 1.
+// foldersOf returns the cgroup folders of a run: one, or one in each hierarchy of version 1.
 func foldersOf(run *exec.Cmd) []string {
 	name := fmt.Sprintf("tessera-e2e-%d", run.Process.Pid)
 	both, _ := filepath.Glob(filepath.Join(cgroupsOfRuns, name))
@@ -71,7 +72,7 @@ func foldersOf(run *exec.Cmd) []string {
 	return append(both, each...)
 }
 
-// processesOfPods are the processes in cgroups below the run's folders, where those of pods are.
+// processesOfPods returns the processes in cgroups below the run's folders, where the pods are.
 func processesOfPods(run *exec.Cmd) (found []string) {
 	for _, folder := range foldersOf(run) {
 		filepath.WalkDir(folder, func(path string, _ fs.DirEntry, _ error) error {
@@ -85,7 +86,7 @@ func processesOfPods(run *exec.Cmd) (found []string) {
 	return found
 }
 
-// processesIn are the processes of that namespace of processes.
+// processesIn returns the processes of a PID namespace.
 func processesIn(namespace string) (found []string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
 	for _, link := range links {
@@ -96,7 +97,7 @@ func processesIn(namespace string) (found []string) {
 	return found
 }
 
-// namespaceOf is the namespace that the run's first process made for all others.
+// namespaceOf returns the PID namespace of the run's first process.
 func namespaceOf(t *testing.T, run *exec.Cmd) string {
 	t.Helper()
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", run.Process.Pid))
@@ -113,7 +114,7 @@ func namespaceOf(t *testing.T, run *exec.Cmd) string {
 }
 
 func TestARunThatIsKilledWhilePodsRunLeavesNothingBehind(t *testing.T) {
-	runtime.LockOSThread() // the end of this thread would count as the end of the parent
+	runtime.LockOSThread() // the kernel kills the child when this thread ends
 	run := clusterTests(t, testWithPods)
 	must(t, run.Start())
 	eventually(t, "a pod runs", func() bool { return len(processesOfPods(run)) > 0 })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program node is Kubernetes' programs and etcd in one file, as they share nearly all of their code.
-// It is the one whose name it is called by.
+// Program node is Kubernetes' programs and etcd in one file, because they share nearly all of their
+// code. The name of the call selects the program.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program pause holds a pod's namespaces: it waits until it is told to end, and buries what is left
-// to it meanwhile, as the first process of a namespace must.
+// Program pause holds a pod's namespaces until a signal ends it. As the first process of a
+// namespace it reaps orphans.
 package main
 
 import (
