@@ -20,7 +20,9 @@ class ContainerProcesses {
   // Adds uncharged time; returns the part of it that must be charged. One thread at a time.
   uint64_t Unexplained(const TimeAccounting& accounting, uint64_t ns) {
     const uint64_t used = __atomic_load_n(&accounting.used, __ATOMIC_RELAXED);
-    const int64_t had = static_cast<int64_t>(used) - own_.load(std::memory_order_relaxed);
+    // Any process of the container can write `used`, so the difference may wrap.
+    const auto own = static_cast<uint64_t>(own_.load(std::memory_order_relaxed));
+    const auto had = static_cast<int64_t>(used - own);
     if (!has_looked_) had_ = had;
     has_looked_ = true;
     waited_ += ns;

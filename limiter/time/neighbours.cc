@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "limiter/time/neighbours.h"
 
+#include "limiter/time/bucket.h"
+
 namespace tessera::limiter {
 namespace {
 
@@ -68,7 +70,10 @@ uint64_t SettleWaited(TimeAccounting* accounting, Company company) {
     const uint64_t left = seen > had ? seen - had : 0;
     const uint64_t kept = left < kUnexplained ? left : kUnexplained;
     if (kept == seen) return 0;
-    if (Swap(&accounting->waited, &seen, kept)) return left - kept;
+    if (!Swap(&accounting->waited, &seen, kept)) continue;
+    // Any process of the container can write the number.
+    const uint64_t unexplained = left - kept;
+    return unexplained < kMostOwed ? unexplained : kMostOwed;
   }
 }
 

@@ -110,6 +110,13 @@ TEST_F(NeighboursTest, WhatNobodyHadIsChargedAfterAll) {
   EXPECT_EQ(accounting_.waited, kUnexplained);
 }
 
+TEST_F(NeighboursTest, AWrongNumberIsChargedUpToTheLargestDebt) {
+  accounting_.settled = accounting_.others = 10 * kMs;
+  accounting_.waited = UINT64_MAX;
+  EXPECT_EQ(SettleWaited(&accounting_, Company::kNeighbours), static_cast<uint64_t>(kMostOwed));
+  EXPECT_EQ(accounting_.waited, kUnexplained);
+}
+
 TEST_F(NeighboursTest, WithoutTheAgentItIsForgotten) {
   accounting_.waited = 500 * kMs;
   EXPECT_EQ(SettleWaited(&accounting_, Company::kUnknown), 0u);

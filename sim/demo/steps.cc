@@ -17,6 +17,9 @@ using config::Node;
 
 constexpr int kMaxPods = 1'000;
 constexpr int kMaxCount = 1'000'000;
+// Of a scenario. They bound the cost of aliases.
+constexpr size_t kMaxSteps = 20'000;
+constexpr int kMaxConfigs = 20;
 
 constexpr Duration kLongest{86'400'000};  // so that sums of times do not overflow
 
@@ -29,7 +32,8 @@ std::optional<Duration> ParseMoment(std::string_view text) {
   double seconds = 0;
   const char* end = text.data() + text.size() - 1;
   const auto [stop, error] = std::from_chars(text.data(), end, seconds);
-  if (error != std::errc() || stop != end || seconds < 0 || seconds > 86'400) return std::nullopt;
+  const bool is_time = seconds >= 0 && seconds <= 86'400;  // "nan" is none
+  if (error != std::errc() || stop != end || !is_time) return std::nullopt;
   return Duration(static_cast<int64_t>(seconds * 1'000 + 0.5));
 }
 
@@ -119,6 +123,11 @@ void StepReader::ReadBurst(const Node& node, const std::string& path) {
   const Duration life = TimeOf(node, path, "for", Duration(0));
   const Duration jitter = TimeOf(node, path, "jitter", Duration(0));
   const std::vector<kubelet::ContainerSpec> containers = Containers(node, path);
+  if (steps_.size() > kMaxSteps) {
+    document_.Report(Reason::kConfigBadValue, node,
+                     fmt::format("{} comes after more than {} steps, the limit", path, kMaxSteps));
+    return;
+  }
   for (int i = 0; i < count; ++i) {
     RunPod run;
     run.pod.name = fmt::format("{}-{}", prefix, i);
@@ -207,12 +216,21 @@ void StepReader::ReadAgent(const Node& node, const std::string& path) {
   Add(MoveAgent{word == "start" ? To::kStart : To::kSecondInstance});
 }
 
+void StepReader::AddConfig(const Node& node, const std::string& path, bool broken) {
+  if (++configs_ > kMaxConfigs) {
+    document_.Report(Reason::kConfigBadValue, node,
+                     fmt::format("{} is one too many: {} is the limit", path, kMaxConfigs));
+    return;
+  }
+  Add(Reconfigure{ReadAgentConfig(document_, node, path, broken), broken});
+}
+
 void StepReader::ReadConfig(const Node& node, const std::string& path) {
-  Add(Reconfigure{ReadAgentConfig(document_, node, path, false), false});
+  AddConfig(node, path, false);
 }
 
 void StepReader::ReadBrokenConfig(const Node& node, const std::string& path) {
-  Add(Reconfigure{ReadAgentConfig(document_, node, path, true), true});
+  AddConfig(node, path, true);
 }
 
 void StepReader::ReadExpect(const Node& node, const std::string& path) {

@@ -61,6 +61,7 @@ class StepReader {
   std::string PodName(const Node& map, const std::string& path, std::string_view key);
   std::map<std::string, int> Limits(const Node* node, const std::string& path);
   std::vector<kubelet::ContainerSpec> Containers(const Node& map, const std::string& path);
+  void AddConfig(const Node& node, const std::string& path, bool broken);
   void SetCordonOf(const Node& node, const std::string& path, bool out);
 
   void Add(Action action) { AddAt(at_, std::move(action)); }
@@ -71,6 +72,7 @@ class StepReader {
   Duration at_{};  // of the step being read
   bool unhurried_ = false;
   int line_ = 0;
+  int configs_ = 0;  // read so far
   std::vector<Step> steps_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/demo/steps.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "sim/demo/scenarios_for_test.h"
@@ -58,6 +59,22 @@ TEST(Steps, BurstBecomesPodsOneAfterTheOther) {
   EXPECT_EQ(read.scenario.steps[2].at, Duration(1'200));
 }
 
+TEST(Steps, AScenarioHasALimitOfSteps) {
+  std::string steps;
+  for (int i = 0; i < 22; ++i) {
+    steps += fmt::format("  - burst: {{prefix: p{}, count: 1000, limits: {{a.b/c: 1}}}}\n", i);
+  }
+  EXPECT_EQ(ProblemsOf(ParseSteps(steps)),
+            Lines({"31: steps[21].burst comes after more than 20000 steps, the limit"}));
+}
+
+TEST(Steps, AScenarioHasALimitOfConfigurations) {
+  std::string steps;
+  for (int i = 0; i < 21; ++i) steps += "  - config: 'version: tessera/v1'\n";
+  EXPECT_EQ(ProblemsOf(ParseSteps(steps)),
+            Lines({"30: steps[20].config is one too many: 20 is the limit"}));
+}
+
 TEST(Steps, OneSeedGivesOneJitter) {
   const std::string steps =
       "  - burst: {prefix: p, count: 5, limits: {a.b/c: 1}, for: 1s, jitter: 10s}\n";
@@ -86,6 +103,11 @@ TEST(Steps, StepWithoutAnActionIsAProblem) {
 TEST(Steps, BadTimeIsNamedWithItsPlace) {
   EXPECT_EQ(ProblemsOf(ParseSteps("  - {at: soon, say: a}\n")),
             Lines({"10: steps[0].at takes a time up to 24h such as 2.5s or 250ms, not 'soon'"}));
+}
+
+TEST(Steps, NoNumberIsNoTime) {
+  EXPECT_EQ(ProblemsOf(ParseSteps("  - {at: nans, say: a}\n")),
+            Lines({"10: steps[0].at takes a time up to 24h such as 2.5s or 250ms, not 'nans'"}));
 }
 
 TEST(Steps, ATimeOfMoreThanADayIsNone) {

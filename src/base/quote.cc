@@ -10,6 +10,7 @@ namespace tessera {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr char kDelete = 0x7F;
 
 uint8_t ByteAt(std::string_view text, size_t at) {
   return static_cast<uint8_t>(text[at]);
@@ -43,10 +44,27 @@ char32_t CodePoint(std::string_view sequence) {
   return value;
 }
 
-// Characters that control a terminal (C1), break lines, or change text direction.
+// Characters that control a terminal (C1), break lines, change text direction, or are none.
 bool IsControl(char32_t c) {
   return (c >= 0x80 && c <= 0x9F) || c == 0x061C || c == 0x200E || c == 0x200F ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF ||
+         c == 0xFFFE || c == 0xFFFF;
+}
+
+void AppendEscape(std::string& out, char32_t c) {
+  out += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
+}
+
+// Appends the sequence at `at` as JSON has it within quotes. `length`: SequenceLength, above 1 or
+// 0.
+void AppendSequence(std::string& out, std::string_view text, size_t at, size_t length) {
+  if (length == 0) {
+    out += kReplacement;
+  } else if (const char32_t c = CodePoint(text.substr(at, length)); IsControl(c)) {
+    AppendEscape(out, c);
+  } else {
+    out += text.substr(at, length);
+  }
 }
 
 void AppendAscii(std::string& out, char c) {
@@ -67,8 +85,8 @@ void AppendAscii(std::string& out, char c) {
       out += "\\t";
       return;
     default:
-      if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
-        out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      if (static_cast<uint8_t>(c) < 0x20 || c == kDelete) {
+        AppendEscape(out, static_cast<uint8_t>(c));
       } else {
         out += c;
       }
@@ -83,16 +101,31 @@ std::string Quote(std::string_view text) {
     const size_t length = SequenceLength(text, at);
     if (length == 1) {
       AppendAscii(out, text[at]);
-    } else if (length == 0) {
-      out += kReplacement;
-    } else if (const char32_t c = CodePoint(text.substr(at, length)); IsControl(c)) {
-      out += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
     } else {
-      out += text.substr(at, length);
+      AppendSequence(out, text, at, length);
     }
     at += length == 0 ? 1 : length;
   }
   return out + "\"";
+}
+
+std::string JsonAsYaml(std::string_view json) {
+  // Nearly all texts are printable ASCII only.
+  const auto is_plain = [](char c) { return static_cast<uint8_t>(c) < kDelete; };
+  if (std::ranges::all_of(json, is_plain)) return std::string(json);
+  std::string out;
+  for (size_t at = 0; at < json.size();) {
+    const size_t length = SequenceLength(json, at);
+    if (length != 1) {
+      AppendSequence(out, json, at, length);
+    } else if (json[at] == kDelete) {
+      AppendEscape(out, kDelete);
+    } else {
+      out += json[at];
+    }
+    at += length == 0 ? 1 : length;
+  }
+  return out;
 }
 
 std::string ValidUtf8(std::string_view text) {

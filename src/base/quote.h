@@ -15,6 +15,10 @@ std::string Quote(std::string_view text);
 // without spaces; then its first 64 bytes are quoted.
 std::string Brief(std::string_view name);
 
+// A JSON text that is YAML as well: characters that YAML refuses or folds become escapes. Invalid
+// UTF-8 becomes U+FFFD.
+std::string JsonAsYaml(std::string_view json);
+
 // `text` with U+FFFD for every invalid UTF-8 byte.
 std::string ValidUtf8(std::string_view text);
 

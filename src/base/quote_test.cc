@@ -23,6 +23,15 @@ TEST(Quote, KeepsUtf8) {
   EXPECT_EQ(Quote("\u00E9 \u20AC \U0001F600"), "\"\u00E9 \u20AC \U0001F600\"");
 }
 
+TEST(JsonAsYaml, KeepsWhatYamlReads) {
+  EXPECT_EQ(JsonAsYaml("{\"a\": \"\u00fc\\n\"}\n"), "{\"a\": \"\u00fc\\n\"}\n");
+}
+
+TEST(JsonAsYaml, EscapesWhatYamlRefusesOrFolds) {
+  EXPECT_EQ(JsonAsYaml("\"\x7f\xc2\x85\ufeff\uffff\xff\""),
+            "\"\\u007f\\u0085\\ufeff\\uffff\uFFFD\"");
+}
+
 TEST(ValidUtf8, KeepsWhatIsValid) {
   EXPECT_EQ(ValidUtf8("a\u00E9 \u20AC \U0001F600\n"), "a\u00E9 \u20AC \U0001F600\n");
 }

@@ -218,12 +218,10 @@ void Reader::ReportKind(const Node& node, const std::string& path, const std::st
 }
 
 void Reader::ReportUnknown(const Key& section, const Node& name, const std::string& path) {
-  std::string suggestion;
-  // Errors over the limit are only counted, so that a file of errors costs little.
-  if (!findings_.IsFull()) {
-    suggestion =
-        Closest(name.scalar, section.ChildNames()).value_or(Elsewhere(schema_, name.scalar));
-  }
+  // So that a file of errors costs little.
+  if (findings_.IsFull()) return findings_.CountError();
+  std::string suggestion =
+      Closest(name.scalar, section.ChildNames()).value_or(Elsewhere(schema_, name.scalar));
   Report(Reason::kConfigUnknownKey, name,
          fmt::format("unknown key {}{}", Quoted(name.scalar), path.empty() ? "" : " in " + path),
          std::move(suggestion));

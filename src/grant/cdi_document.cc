@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/characters.h"
@@ -77,16 +78,14 @@ json::Object EditsJson(const Edits& edits) {
 // Removes repeated items and keeps the first of each.
 template <class Item>
 void RemoveRepeated(std::vector<Item>& items) {
-  std::vector<Item> unique;
-  for (Item& item : items) {
-    if (std::ranges::find(unique, item) == unique.end()) unique.push_back(std::move(item));
-  }
-  items = std::move(unique);
+  std::set<Item> seen;
+  std::erase_if(items, [&](const Item& item) { return !seen.insert(item).second; });
 }
 
 template <class Item>
 void RemoveThose(const std::vector<Item>& common, std::vector<Item>& items) {
-  std::erase_if(items, [&](const Item& item) { return std::ranges::count(common, item) > 0; });
+  const std::set<Item> those(common.begin(), common.end());
+  std::erase_if(items, [&](const Item& item) { return those.contains(item); });
 }
 
 void RemoveRepeated(Edits& edits) {

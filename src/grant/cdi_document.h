@@ -4,6 +4,7 @@
 // read. Pure; plain data; any thread.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,7 +25,7 @@ struct Node {
   std::optional<uint32_t> file_mode{};   // permission bits
   std::string permissions{};             // of "rwm", for the device cgroup; empty: all
   std::optional<uint32_t> uid{}, gid{};  // none: the container's user
-  bool operator==(const Node&) const = default;
+  auto operator<=>(const Node&) const = default;
 
   const std::string& OnHost() const { return host_path.empty() ? path : host_path; }
 };
@@ -34,7 +35,7 @@ struct Mount {
   std::string container_path;
   std::vector<std::string> options{};
   std::string type{};
-  bool operator==(const Mount&) const = default;
+  auto operator<=>(const Mount&) const = default;
 };
 
 // A program of the host that the runtime runs for the container.
@@ -44,7 +45,7 @@ struct Hook {
   std::vector<std::string> args{};
   std::vector<std::string> env{};
   std::optional<int64_t> timeout{};  // seconds
-  bool operator==(const Hook&) const = default;
+  auto operator<=>(const Hook&) const = default;
 };
 
 struct Edits {

@@ -26,7 +26,7 @@ void WriteMembers(const Object& object, std::string& out, size_t depth) {
     if (!first) out += ',';
     first = false;
     NewLine(out, depth + 1);
-    out += ValidUtf8(boost::json::serialize(member.key()));
+    out += JsonAsYaml(boost::json::serialize(member.key()));
     out += ": ";
     WriteIndented(member.value(), out, depth + 1);
   }
@@ -76,7 +76,7 @@ Result<Value> Parse(std::string_view text) {
 }
 
 std::string Write(const Value& value) {
-  return ValidUtf8(boost::json::serialize(value));
+  return JsonAsYaml(boost::json::serialize(value));
 }
 
 std::string WritePretty(const Value& value) {

@@ -53,23 +53,19 @@ size_t ReplicaDash(std::string_view id) {
 // A device's id as its shares' ids contain it. The result has no "::" and does not end like a
 // replica. Different ids give different results.
 std::string Escaped(std::string_view id) {
-  const size_t dash = ReplicaDash(id);
-  if (id.find(kSeparator) == std::string_view::npos && id.find('%') == std::string_view::npos &&
-      dash == std::string_view::npos) {
-    return std::string(id);
-  }
   std::string escaped;
   for (size_t i = 0; i < id.size(); ++i) {
     if (id[i] == '%') {
       escaped += kEscapedPercent;
-    } else if (i == dash) {
-      escaped += kEscapedDash;
     } else if (id[i] == ':' && i > 0 && id[i - 1] == ':') {
       escaped += kEscapedColon;
     } else {
       escaped += id[i];
     }
   }
+  // Last, as digits of the other escapes may complete a UUID.
+  const size_t dash = ReplicaDash(escaped);
+  if (dash != std::string::npos) escaped.replace(dash, 1, kEscapedDash);
   return escaped;
 }
 

@@ -11,7 +11,9 @@
 namespace tessera::config::rdma_shared {
 namespace {
 
+// Of a selector, and of a file, whose translation has room for that many.
 constexpr size_t kMostEntries = 1024;
+constexpr size_t kMostInFile = 4096;
 
 std::string InLowerCase(std::string_view text) {
   std::string lower(text);
@@ -117,11 +119,12 @@ std::string NameIn(const Fields& fields, std::string_view default_prefix) {
   return prefix + "/" + name;
 }
 
-std::optional<json::Array> SelectOf(const std::vector<Alternatives>& all) {
+std::optional<json::Array> SelectOf(const std::vector<Alternatives>& all, File& file) {
   std::vector<json::Object> entries(1);
   for (const Alternatives& one : all) {
     if (one.values.empty()) continue;
-    if (entries.size() * one.values.size() > kMostEntries) return std::nullopt;
+    const size_t most = std::min(kMostEntries, kMostInFile - file.entries);
+    if (entries.size() * one.values.size() > most) return std::nullopt;
     std::vector<json::Object> more;
     for (const json::Object& entry : entries) {
       for (const std::string& value : one.values) {
@@ -136,6 +139,7 @@ std::optional<json::Array> SelectOf(const std::vector<Alternatives>& all) {
   for (json::Object& entry : entries) {
     if (!entry.empty()) select.emplace_back(std::move(entry));
   }
+  file.entries += select.size();
   return select;
 }
 

@@ -19,6 +19,7 @@ namespace tessera::config::rdma_shared {
 struct File {
   Document& document;
   std::vector<Problem> warnings{};
+  size_t entries = 0;  // of all selects so far
 };
 
 // Keeps no node: the document outlives it.
@@ -58,9 +59,11 @@ struct Alternatives {
   std::string key{};
   std::vector<std::string> values{};
 };
+inline constexpr std::string_view kTooManyEntries =
+    "has too many combinations: a selector has at most 1024, a file 4096; use fewer values";
 // Entries of `select` for all combinations: within a key one value, among keys all. A key without
-// values is left out. Nothing: there are too many.
-std::optional<json::Array> SelectOf(const std::vector<Alternatives>& all);
+// values is left out. Nothing: there are too many, with those of the file before it.
+std::optional<json::Array> SelectOf(const std::vector<Alternatives>& all, File& file);
 
 // The problem of an object that is a whole Kubernetes object; none of it is read then.
 bool ReportObject(File& file);

@@ -24,9 +24,11 @@ TEST(Fields, AnUnknownKeyNamesTheClosest) {
 }
 
 TEST(SelectOf, CombinesTheValuesOfAllKeys) {
-  EXPECT_EQ(json::Write(*SelectOf({{"a", {"1", "2"}}, {"b", {}}, {"c", {"3"}}})),
+  Document document = Document::Parse("t.json", "{}");
+  File file{.document = document};
+  EXPECT_EQ(json::Write(*SelectOf({{"a", {"1", "2"}}, {"b", {}}, {"c", {"3"}}}, file)),
             R"([{"a":"1","c":"3"},{"a":"2","c":"3"}])");
-  EXPECT_EQ(json::Write(*SelectOf({{"a", {}}})), "[]");
+  EXPECT_EQ(json::Write(*SelectOf({{"a", {}}}, file)), "[]");
 }
 
 }  // namespace

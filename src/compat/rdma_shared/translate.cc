@@ -34,8 +34,14 @@ std::vector<Alternatives> Selectors(const Node& node, const std::string& path, F
           {"link", fields.Texts("linkTypes", Fields::Form::kLower)}};
 }
 
+struct Resource {
+  std::string name;
+  json::Object object;
+  std::vector<Alternatives> selectors;  // values sorted
+};
+
 // Nothing: the resource has problems.
-std::optional<json::Object> ResourceOf(const Fields& fields, File& file) {
+std::optional<Resource> ResourceOf(const Fields& fields, File& file) {
   const std::string name = NameIn(fields, "rdma");
   const auto shares = fields.Int("rdmaHcaMax", 0, kMostShares);
   if (fields.Find("rdmaHcaMax") == nullptr) {
@@ -45,11 +51,12 @@ std::optional<json::Object> ResourceOf(const Fields& fields, File& file) {
   const Node* const selectors = SelectorsIn(fields, devices);
   const bool has_both = selectors != nullptr && !devices.empty();
   if (has_both) fields.Report("devices", "cannot be with 'selectors': leave one out");
-  const auto select =
-      SelectOf(selectors == nullptr ? std::vector<Alternatives>{{"interface", devices}}
-                                    : Selectors(*selectors, fields.PathOf("selectors"), file));
+  std::vector<Alternatives> all = selectors == nullptr
+                                      ? std::vector<Alternatives>{{"interface", devices}}
+                                      : Selectors(*selectors, fields.PathOf("selectors"), file);
+  const auto select = SelectOf(all, file);
   if (!select) {
-    fields.Report("selectors", "has too many combinations: divide the resource");
+    fields.Report("selectors", std::string(kTooManyEntries));
   } else if (select->empty()) {
     fields.Report("selectors", "is empty: name at least one value, such as a vendor");
   }
@@ -63,46 +70,49 @@ std::optional<json::Object> ResourceOf(const Fields& fields, File& file) {
                 fmt::format("is {}: each card has {} shares, the fewest that a shared one can have",
                             *shares, kFewestShares));
   }
-  return json::Object{{"name", name},
-                      {"policy", "replicas"},
-                      {"replicas", std::max(*shares, kFewestShares)},
-                      {"rdma", json::Object{{"select", *select}, {"issm", true}}}};
+  for (Alternatives& one : all) std::ranges::sort(one.values);
+  return Resource{name,
+                  {{"name", name},
+                   {"policy", "replicas"},
+                   {"replicas", std::max(*shares, kFewestShares)},
+                   {"rdma", json::Object{{"select", *select}, {"issm", true}}}},
+                  std::move(all)};
 }
 
-// Whether a card may fit both entries: of no key do they want two values.
-bool MayMeet(const json::Value& a, const json::Value& b) {
-  const json::Object& other = b.as_object();
-  return std::ranges::all_of(a.as_object(), [&](const auto& wanted) {
-    const json::Value* const value = other.if_contains(wanted.key());
-    return value == nullptr || *value == wanted.value();
+bool HaveCommon(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
+    if (*i == *j) return true;
+    *i < *j ? ++i : ++j;
+  }
+  return false;
+}
+
+// Whether a card may fit both: for each key, a value that both accept.
+bool MayMeet(const Resource& a, const Resource& b) {
+  return std::ranges::all_of(a.selectors, [&](const Alternatives& one) {
+    const auto other = std::ranges::find(b.selectors, one.key, &Alternatives::key);
+    return other == b.selectors.end() || one.values.empty() || other->values.empty() ||
+           HaveCommon(one.values, other->values);
   });
 }
 
-const json::Array& SelectIn(const json::Object& resource) {
-  return resource.at("rdma").as_object().at("select").as_array();
-}
-
 // A card belongs to the first of our resources that it fits. One warning names the first.
-void WarnOfEarlier(const Fields& fields, const json::Array& earlier, const json::Object& resource) {
-  for (const json::Value& other : earlier) {
-    const bool meet = std::ranges::any_of(SelectIn(resource), [&](const json::Value& a) {
-      return std::ranges::any_of(SelectIn(other.as_object()),
-                                 [&](const json::Value& b) { return MayMeet(a, b); });
-    });
-    if (!meet) continue;
-    fields.Warn(fields.Find("selectors") == nullptr ? "devices" : "selectors",
-                fmt::format("may match cards of {}, which then has them alone: the plugin gives "
-                            "them to both",
-                            std::string_view(other.as_object().at("name").as_string())));
-    return;
-  }
+void WarnOfEarlier(const Fields& fields, const std::vector<Resource>& earlier,
+                   const Resource& resource) {
+  const auto other =
+      std::ranges::find_if(earlier, [&](const Resource& one) { return MayMeet(one, resource); });
+  if (other == earlier.end()) return;
+  fields.Warn(fields.Find("selectors") == nullptr ? "devices" : "selectors",
+              fmt::format("may match cards of {}, which then has them alone: the plugin gives "
+                          "them to both",
+                          other->name));
 }
 
 }  // namespace
 
 Translated Translate(Document document) {
   File file{.document = document};
-  json::Array resources;
+  std::vector<Resource> resources;
   if (!ReportObject(file)) {
     const Fields root(file, document.root(), "", {"periodicUpdateInterval", "configList"});
     if (root.Int("periodicUpdateInterval", 0, INT32_MAX).value_or(kInterval) != kInterval) {
@@ -118,7 +128,7 @@ Translated Translate(Document document) {
                           {"resourceName", "resourcePrefix", "rdmaHcaMax", "devices", "selectors"});
       auto resource = ResourceOf(fields, file);
       if (!resource) continue;
-      if (!names.insert(std::string(resource->at("name").as_string())).second) {
+      if (!names.insert(resource->name).second) {
         fields.Report("resourceName", "is that of an earlier resource: give it another name");
         continue;
       }
@@ -126,7 +136,9 @@ Translated Translate(Document document) {
       resources.push_back(*std::move(resource));
     }
   }
-  json::Object yaml{{"version", "tessera/v1"}, {"resources", std::move(resources)}};
+  json::Array objects;
+  for (Resource& resource : resources) objects.emplace_back(std::move(resource.object));
+  json::Object yaml{{"version", "tessera/v1"}, {"resources", std::move(objects)}};
   return {.yaml = json::WritePretty(yaml),
           .errors = document.problems(),
           .warnings = std::move(file.warnings)};

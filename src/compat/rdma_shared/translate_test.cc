@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compat/rdma_shared/translate.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "config/load.h"
@@ -142,10 +143,27 @@ TEST(RdmaSharedTranslate, AFileWithoutResourcesIsTold) {
 TEST(RdmaSharedTranslate, TooManyCombinationsAreRefused) {
   std::string many;
   for (int i = 0; i < 40; ++i) many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\"";
-  EXPECT_EQ(Told(R"({"configList": [{"resourceName": "a", "rdmaHcaMax": 1, "selectors":
+  EXPECT_EQ(
+      Told(R"({"configList": [{"resourceName": "a", "rdmaHcaMax": 1, "selectors":
       {"drivers": [)" +
-                 many + R"(], "ifNames": [)" + many + "]}}]}"),
-            "configList[0].selectors has too many combinations: divide the resource\n");
+           many + R"(], "ifNames": [)" + many + "]}}]}"),
+      "configList[0].selectors has too many combinations: a selector has at most 1024, a file "
+      "4096; use fewer values\n");
+}
+
+TEST(RdmaSharedTranslate, TooManyCombinationsOfAFileAreRefused) {
+  std::string values;
+  for (int i = 0; i < 32; ++i) values += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\"";
+  std::string text = R"({"configList": [)";
+  for (int i = 0; i < 5; ++i) {
+    text += fmt::format(
+        R"({}{{"resourceName": "r{}", "rdmaHcaMax": 2,
+            "selectors": {{"vendors": ["{}"], "drivers": [{}], "ifNames": [{}]}}}})",
+        i == 0 ? "" : ",", i, i, values, values);
+  }
+  EXPECT_EQ(Told(text + "]}"),
+            "configList[4].selectors has too many combinations: a selector has at most 1024, a "
+            "file 4096; use fewer values\n");
 }
 
 }  // namespace

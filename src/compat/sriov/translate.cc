@@ -71,10 +71,11 @@ std::optional<Selector> SelectorOf(const Node& node, const std::string& path, bo
                           {"pf", fields.Texts("pfNames")},
                           {"pfAddress", fields.Texts("rootDevices", Fields::Form::kLower)},
                           {"link", fields.Texts("linkTypes", Fields::Form::kLower)},
-                          {"pkey", fields.Texts("pKeys", Fields::Form::kLower)}});
+                          {"pkey", fields.Texts("pKeys", Fields::Form::kLower)}},
+                         file);
   if (!select) {
     file.document.Report(Reason::kConfigBadValue, node,
-                         path + " has too many combinations: divide the resource");
+                         fmt::format("{} {}", path, rdma_shared::kTooManyEntries));
   }
   if (file.document.problems().size() > problems) return std::nullopt;
   selector.entries = *std::move(select);

@@ -85,11 +85,8 @@ Problem Findings::Make(Reason reason, const std::string& path, std::string_view 
 }
 
 void Findings::Add(Problem problem) {
-  if (IsFull()) {
-    ++left_out_;
-  } else {
-    errors_.push_back(std::move(problem));
-  }
+  if (IsFull()) return CountError();
+  errors_.push_back(std::move(problem));
 }
 
 void Findings::Report(Reason reason, const std::string& path, std::string_view message,

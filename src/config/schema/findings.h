@@ -46,6 +46,7 @@ class Findings {
   // A file with this many errors was given by mistake; further ones are only counted.
   static constexpr size_t kMaxErrors = 100;
   bool IsFull() const { return errors_.size() >= kMaxErrors; }
+  void CountError() { ++left_out_; }  // of a full one
 
   // The file's errors in its order, then the rest.
   std::vector<Problem> SortedErrors() const;

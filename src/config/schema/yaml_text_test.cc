@@ -20,6 +20,7 @@ TEST(YamlText, WhatYamlTakesForSomethingElseIsQuoted) {
   EXPECT_EQ(YamlText("a: b # c"), R"("a: b # c")");
   EXPECT_EQ(YamlText("gpu=on"), R"("gpu=on")");
   EXPECT_EQ(YamlText("line\nline"), R"("line\nline")");
+  EXPECT_EQ(YamlText("a\x7f b\xc2\x85"), R"("a\u007f b\u0085")");
 }
 
 }  // namespace
