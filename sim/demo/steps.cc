@@ -18,7 +18,7 @@ using config::Node;
 constexpr int kMaxPods = 1'000;
 constexpr int kMaxCount = 1'000'000;
 // Of a scenario. They bound the cost of aliases.
-constexpr size_t kMaxSteps = 20'000;
+constexpr size_t kMaxAsked = 100'000;  // pods, and resources of their containers
 constexpr int kMaxConfigs = 20;
 
 constexpr Duration kLongest{86'400'000};  // so that sums of times do not overflow
@@ -123,9 +123,14 @@ void StepReader::ReadBurst(const Node& node, const std::string& path) {
   const Duration life = TimeOf(node, path, "for", Duration(0));
   const Duration jitter = TimeOf(node, path, "jitter", Duration(0));
   const std::vector<kubelet::ContainerSpec> containers = Containers(node, path);
-  if (steps_.size() > kMaxSteps) {
+  size_t asked = 1;
+  for (const kubelet::ContainerSpec& container : containers) asked += container.limits.size();
+  asked_ += asked * static_cast<size_t>(count);
+  if (asked_ > kMaxAsked) {
     document_.Report(Reason::kConfigBadValue, node,
-                     fmt::format("{} comes after more than {} steps, the limit", path, kMaxSteps));
+                     fmt::format("{}: the scenario's bursts have more than {} pods and resources "
+                                 "of pods, the limit",
+                                 path, kMaxAsked));
     return;
   }
   for (int i = 0; i < count; ++i) {
@@ -304,6 +309,7 @@ std::string StepReader::PodName(const Node& map, const std::string& path, std::s
     document_.Report(Reason::kConfigBadName, *value,
                      fmt::format("{} takes lower-case letters, digits and '-', not {}",
                                  Below(path, key), config::Quoted(name)));
+    return "";
   }
   return name;
 }
@@ -322,6 +328,7 @@ std::map<std::string, int> StepReader::Limits(const Node* node, const std::strin
       document_.Report(
           Reason::kConfigBadName, entry.key,
           fmt::format("{}: {} is not a resource name", path, config::Quoted(resource)));
+      continue;
     }
     const auto count = document_.Int(entry.value, Below(path, resource), 0, kMaxCount);
     limits[resource] = static_cast<int>(count.value_or(0));

@@ -72,7 +72,9 @@ class StepReader {
   Duration at_{};  // of the step being read
   bool unhurried_ = false;
   int line_ = 0;
-  int configs_ = 0;  // read so far
+  // Read so far.
+  size_t asked_ = 0;  // by bursts
+  int configs_ = 0;
   std::vector<Step> steps_;
 };
 

@@ -59,13 +59,14 @@ TEST(Steps, BurstBecomesPodsOneAfterTheOther) {
   EXPECT_EQ(read.scenario.steps[2].at, Duration(1'200));
 }
 
-TEST(Steps, AScenarioHasALimitOfSteps) {
+TEST(Steps, AScenarioHasALimitOfPods) {
   std::string steps;
-  for (int i = 0; i < 22; ++i) {
+  for (int i = 0; i < 51; ++i) {
     steps += fmt::format("  - burst: {{prefix: p{}, count: 1000, limits: {{a.b/c: 1}}}}\n", i);
   }
   EXPECT_EQ(ProblemsOf(ParseSteps(steps)),
-            Lines({"31: steps[21].burst comes after more than 20000 steps, the limit"}));
+            Lines({"60: steps[50].burst: the scenario's bursts have more than 100000 pods and "
+                   "resources of pods, the limit"}));
 }
 
 TEST(Steps, AScenarioHasALimitOfConfigurations) {

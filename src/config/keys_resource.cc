@@ -173,7 +173,7 @@ Key ResourcesKey(const Kinds& kinds) {
       .name = "resources",
       .type = Type::kList,
       .doc = "What the node offers. Each resource has exactly one section for its kind of devices.",
-      .max = 256,
+      .max = kMostResources,
       .list = BindList(kTop, &Config::resources),
       .children = [&kinds] { return ResourceKeys(kinds); }};
 }

@@ -95,13 +95,27 @@ void Finish(const std::map<std::string, std::string>& environment,
   result.sources = findings.Sources();
 }
 
+// Reports lists of more items than their keys allow.
+void CheckSizes(const Shown& shown, Findings& findings) {
+  const Key& key = *shown.key;
+  if (key.type == Type::kList && !shown.is_item &&
+      shown.children.size() > static_cast<size_t>(key.max)) {
+    findings.Report(
+        Reason::kConfigBadValue, shown.path,
+        fmt::format("has {} items, at most {} are allowed", shown.children.size(), key.max));
+  }
+  for (const Shown& child : shown.children) CheckSizes(child, findings);
+}
+
 // Finish for settings that are known, with their sources.
-void FinishFrom(const std::map<std::string, std::string>& sources,
+enum class Sizes : bool { kChecked, kUnchecked };
+void FinishFrom(const std::map<std::string, std::string>& sources, Sizes sizes,
                 const std::map<std::string, std::string>& environment,
                 const std::map<std::string, std::string>& flags, LoadResult& result) {
   const Document none;
   Findings findings(none);
   for (const auto& [path, source] : sources) findings.SetOutside(path, source, "", true);
+  if (sizes == Sizes::kUnchecked) CheckSizes(Show(*result.schema, result.config), findings);
   Finish(environment, flags, findings, result);
 }
 
@@ -163,7 +177,7 @@ LoadResult PreferCdi(LoadResult loaded, const std::string& shown_by) {
     rendering.cdi_kind = KindOf(suited.config.resources[i])->cdi->CdiKind();
     sources[ResourcePath(i) + ".cdi.kind"] = shown_by;
   }
-  FinishFrom(sources, {}, {}, suited);
+  FinishFrom(sources, Sizes::kChecked, {}, {}, suited);
   if (!suited.ok()) {
     Problem why = std::move(suited.errors.front());
     why.origin = shown_by;
@@ -182,7 +196,7 @@ LoadResult LoadForeign(const Schema& schema, Foreign foreign,
                        const std::map<std::string, std::string>& environment,
                        const std::map<std::string, std::string>& flags) {
   LoadResult result{.schema = &schema, .config = std::move(foreign.config)};
-  FinishFrom(foreign.sources, environment, flags, result);
+  FinishFrom(foreign.sources, Sizes::kUnchecked, environment, flags, result);
   for (size_t i = 0; foreign.undecided && i < result.config.resources.size(); ++i) {
     result.undecided.push_back(i);
   }

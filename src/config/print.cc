@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/quote.h"
 #include "base/text.h"
 #include "config/schema.h"
 #include "config/schema/yaml_text.h"
@@ -28,6 +29,12 @@ std::string Scalar(const Value& value) {
     return fmt::format("[{}]", Join(*items, ", "));
   }
   return ValueText(value);
+}
+
+// A source may be a file with any name.
+std::string Comment(const std::string& source) {
+  std::string quoted = Quote(source);
+  return quoted.size() == source.size() + 2 ? source : quoted;
 }
 
 using SourcesByPath = std::map<std::string, std::string>;
@@ -83,7 +90,7 @@ class YamlPrinter {
     const std::string inner(lead.size() + 2, ' ');
     if (shown.key->IsScalar()) {
       const std::string line = fmt::format("{}{}: {}", lead, name, Scalar(shown.value));
-      out_ += fmt::format("{:<{}}  # {}\n", line, kCommentColumn, sources_[shown.path]);
+      out_ += fmt::format("{:<{}}  # {}\n", line, kCommentColumn, Comment(sources_[shown.path]));
     } else if (shown.children.empty()) {
       out_ += fmt::format("{}{}: {}\n", lead, name, shown.key->type == Type::kList ? "[]" : "{}");
     } else if (shown.key->type == Type::kSection) {

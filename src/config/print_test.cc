@@ -247,6 +247,13 @@ TEST(PrintYaml, SaysWhereEachValueCameFrom) {
       << printed;
 }
 
+TEST(PrintYaml, AFileNameThatIsNoCommentIsQuoted) {
+  const LoadResult result =
+      Load(FullSchema(), {.file = Document::Parse("a\nb.yaml", "version: tessera/v1\n")});
+  EXPECT_TRUE(PrintYaml(result).starts_with(
+      "version: tessera/v1                           # \"a\\nb.yaml:1\"\n"));
+}
+
 TEST(PrintYaml, TextsThatYamlWouldTakeForSomethingElseAreQuoted) {
   for (const char* dir : {"/null", "/a: b", "/a #b", "/a:", "/\"", "/a\\", "/gr\u00fc\u00df"}) {
     const LoadResult first =

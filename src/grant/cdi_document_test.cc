@@ -128,6 +128,14 @@ TEST(CdiTidy, LeavesOutWhatStandsThereTwiceOrIsEmpty) {
                 .edits = {.nodes = {NodeAt("/dev/ctl")}}}));
 }
 
+TEST(CdiTidy, KeepsTheOrder) {
+  const Document tidy = Tidy(
+      {.kind = "ab/cd",
+       .edits = {.env = {"B=1", "A=1", "B=1"}, .nodes = {NodeAt("/dev/z"), NodeAt("/dev/a")}}});
+  EXPECT_EQ(tidy.edits.env, (std::vector<std::string>{"B=1", "A=1"}));
+  EXPECT_EQ(tidy.edits.nodes, (std::vector{NodeAt("/dev/z"), NodeAt("/dev/a")}));
+}
+
 TEST(CdiMerge, HasAllDevicesAndTheLastCommonEdits) {
   const Edits before = {.mounts = {MountAt("/lib/x.so.1")}};
   const Edits after = {.mounts = {MountAt("/lib/x.so.2")}};

@@ -78,6 +78,13 @@ TEST(Json, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_EQ(WritePretty(value), "{\n  \"a\uFFFD\": \"\u00E9 \uFFFD(\"\n}\n");
 }
 
+TEST(Json, WhatYamlRefusesIsEscapedInKeysAndTexts) {
+  const Value value = Object{{"a\x7F", "\u0085"}};
+
+  EXPECT_EQ(Write(value), R"({"a\u007f":"\u0085"})");
+  EXPECT_EQ(WritePretty(value), "{\n  \"a\\u007f\": \"\\u0085\"\n}\n");
+}
+
 TEST(Json, MembersAreFoundByNameAndType) {
   const Value value = Parse(R"({"s":"x","i":-1,"u":5,"b":true,"a":[1],"o":{"k":1}})").value();
   const Object& object = value.as_object();

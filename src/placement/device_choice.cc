@@ -83,7 +83,14 @@ size_t SlicesFor(const CandidateDevice& device, uint64_t taken, int64_t memory, 
 class Chooser {
  public:
   Chooser(const DeviceDemand& demand, std::span<const CandidateDevice> devices)
-      : demand_(demand), devices_(devices) {}
+      : demand_(demand), devices_(devices) {
+    for (const CandidateDevice& device : devices) {
+      selected_.push_back(tessera::LackOf(device, demand.selector));
+    }
+    for (const AskingContainer& container : demand.containers) {
+      searches_ += container.request.count > 1 ? 1 : 0;
+    }
+  }
 
   tl::expected<PlacedContainer, Misfit> Choose(const AskingContainer& container) {
     const auto count = static_cast<size_t>(container.request.count);
@@ -92,7 +99,7 @@ class Chooser {
     Roomy roomy;
     for (size_t i = 0; i < devices_.size(); ++i) LookAt(i, container, roomy);
     if (roomy.size() < count) return tl::unexpected(MisfitOf(std::move(lacks_), count));
-    const auto picked = PickDevices(demand_.policy, count, std::move(roomy));
+    const auto picked = PickDevices(demand_.policy, count, std::move(roomy), searches_);
     if (!picked) {
       return tl::unexpected(ApartMisfitOf(lacks_, groups_, count, demand_.policy.together));
     }
@@ -115,7 +122,8 @@ class Chooser {
   void LookAt(size_t i, const AskingContainer& container, Roomy& roomy) {
     const CandidateDevice& device = devices_[i];
     const DeviceUsage used = UsedOf(i, container.kind);
-    const Lack lack = LackOf(device, used, container.request);
+    const Lack lack =
+        selected_[i] != Lack::kNothing ? selected_[i] : LackOf(device, used, container.request);
     const int32_t group = GroupOf(device, demand_.policy.together);
     if (lack != Lack::kNothing) return Note(lack, group, 1);
     const RoomyDevice here{i, &device, ScoreOf(used, AllOf(device.capacity), demand_.weights)};
@@ -138,9 +146,6 @@ class Chooser {
 
   Lack LackOf(const CandidateDevice& device, const DeviceUsage& used,
               const Request& request) const {
-    if (const Lack lack = tessera::LackOf(device, demand_.selector); lack != Lack::kNothing) {
-      return lack;
-    }
     const int64_t memory = request.MemoryOn(device.capacity.memory);
     if (!device.profiles.empty() && !SmallestSlice(device.profiles, 0, memory)) return Lack::kSize;
     if (device.unclear) return Lack::kUnclear;
@@ -171,8 +176,10 @@ class Chooser {
 
   const DeviceDemand& demand_;
   std::span<const CandidateDevice> devices_;
-  UsageByDevice sidecars_;  // chosen so far
-  UsageByDevice lasting_;   // sidecars and app containers
+  std::vector<Lack> selected_;  // by device: what it lacks for any container
+  size_t searches_ = 0;         // containers with several devices
+  UsageByDevice sidecars_;      // chosen so far
+  UsageByDevice lasting_;       // sidecars and app containers
   // Slices of all containers of the pod. All are made before its first container starts and stay
   // until the pod ends.
   UsageByDevice slices_;

@@ -12,8 +12,9 @@ namespace {
 
 using Roomy = std::vector<RoomyDevice>;
 
-// A bound on the search: enough for all sets of every size out of 16 devices.
-constexpr size_t kMostLooks = 200'000;
+// A bound on a pod's search: enough for all sets of every size out of 16 devices, for two
+// containers.
+constexpr size_t kMostLooks = 210'000;
 
 bool GoesBefore(const DevicePolicy& policy, const RoomyDevice& a, const RoomyDevice& b) {
   for (const DeviceOrder key : policy.keys) {
@@ -39,11 +40,11 @@ const RoomyDevice& Farthest(const Roomy& devices) {
 }
 
 // Whether the search can cover all sets of `count` devices.
-bool AreFew(size_t devices, size_t count) {
+bool AreFew(size_t devices, size_t count, size_t looks) {
   size_t sets = 1;
   for (size_t i = 0; i < std::min(count, devices - count); ++i) {
     sets = sets * (devices - i) / (i + 1);
-    if (sets * count > kMostLooks) return false;
+    if (sets * count > looks) return false;
   }
   return true;
 }
@@ -86,9 +87,9 @@ class ClosestSet {
 };
 
 // Picks from sorted devices. If there are too many, the last are dropped first.
-Roomy Closest(Roomy devices, size_t count) {
+Roomy Closest(Roomy devices, size_t count, size_t looks) {
   if (count == 1) return {Farthest(devices)};
-  while (!AreFew(devices.size(), count)) devices.pop_back();
+  while (!AreFew(devices.size(), count, looks)) devices.pop_back();
   return ClosestSet(devices, count).Take();
 }
 
@@ -151,7 +152,8 @@ float LowestNumaFirst(const RoomyDevice& device) {
   return static_cast<float>(device.device->numa);
 }
 
-std::optional<Roomy> PickDevices(const DevicePolicy& policy, size_t count, Roomy devices) {
+std::optional<Roomy> PickDevices(const DevicePolicy& policy, size_t count, Roomy devices,
+                                 size_t searches) {
   std::ranges::sort(devices, [&](const RoomyDevice& a, const RoomyDevice& b) {
     return GoesBefore(policy, a, b);
   });
@@ -162,7 +164,9 @@ std::optional<Roomy> PickDevices(const DevicePolicy& policy, size_t count, Roomy
   }
   if (devices.size() < count) return std::nullopt;
   const bool closest = policy.closest || (policy.several_closest && count > 1);
-  if (closest && devices.size() > count) return Closest(std::move(devices), count);
+  if (closest && devices.size() > count) {
+    return Closest(std::move(devices), count, kMostLooks / std::max(searches, size_t{1}));
+  }
   return First(std::move(devices), count);
 }
 

@@ -54,8 +54,10 @@ struct DevicePolicy {
 };
 
 // The best devices in sort order. Nothing if there are too few, or too few that may be combined. A
-// device may be listed several times, once for each part of it.
+// device may be listed several times, once for each part of it. `searches`: the pod's containers
+// that share the bound on the search for close devices.
 std::optional<std::vector<RoomyDevice>> PickDevices(const DevicePolicy& policy, size_t count,
-                                                    std::vector<RoomyDevice> devices);
+                                                    std::vector<RoomyDevice> devices,
+                                                    size_t searches = 1);
 
 }  // namespace tessera

@@ -105,6 +105,20 @@ TEST_F(DevicePolicyTest, OfOneGroupTheFirstThatHasEnoughServes) {
   EXPECT_EQ(Pick(policy, 3), "none");
 }
 
+// 8 of 16 devices have 12,870 sets of 8.
+TEST_F(DevicePolicyTest, ContainersOfAPodShareTheBoundOfTheSearch) {
+  Put(std::vector<float>(16, 1));
+  std::vector<std::vector<int64_t>> points(16, std::vector<int64_t>(16, 0));
+  points[0][1] = points[1][0] = 9;  // the last of the sort order
+  Connect(points);
+  const auto has_them = [&](size_t searches) {
+    const auto picked = PickDevices({.closest = true}, 8, roomy_, searches);
+    return std::ranges::count_if(*picked, [](const auto& one) { return one.place < 2; }) == 2;
+  };
+  EXPECT_TRUE(has_them(1));
+  EXPECT_FALSE(has_them(100));
+}
+
 TEST_F(DevicePolicyTest, PairsAreTakenWhole) {
   Put({1, 2, 3, 4, 5});
   for (size_t i = 0; i < devices_.size(); ++i) devices_[i].group = static_cast<int32_t>(i % 3);

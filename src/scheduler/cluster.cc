@@ -137,7 +137,7 @@ FilterAnswer Cluster::Filter(const FilterCall& call, Steady now) {
   }
   if (choice.empty()) {
     FilterAnswer refusal = RefusalBy(call, *demand);
-    if (!call.simulated) KeepRefusal(call, refusal, now);
+    if (!call.simulated) KeepRefusal(call, *demand, refusal, now);
     return refusal;
   }
   FilterAnswer answer{.nodes = choice.Names()};
@@ -178,21 +178,21 @@ FilterAnswer Cluster::RefusalBy(const FilterCall& call, const DeviceDemand& dema
   return answer;
 }
 
-void Cluster::KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now) {
+void Cluster::KeepRefusal(const FilterCall& call, const DeviceDemand& demand, FilterAnswer& answer,
+                          Steady now) {
   RefusalGroups groups;
   for (const auto* nodes : {&answer.failed, &answer.unresolvable}) {
     for (const auto& [node, why] : *nodes) groups[why].Add(node);
   }
   std::string text = TextOf(groups);
-  const bool news = refusals_.Put(std::make_shared<const kube::Pod>(call.pod),
+  const bool news = refusals_.Put(std::make_shared<const kube::Pod>(call.pod), demand,
                                   {call.nodes.begin(), call.nodes.end()}, std::move(groups), now);
   if (news) answer.news = std::move(text);
 }
 
 std::vector<kube::PodPtr> Cluster::ToWake(Steady now) {
-  return refusals_.ToWake(now, [this](const kube::Pod& pod, const std::string& node) {
-    const auto demand = DemandOf(pod);
-    return demand && FitOn(FindNode(node), *demand, pod);
+  return refusals_.ToWake(now, [this](const Refusal& refusal, const std::string& node) {
+    return FitOn(FindNode(node), refusal.demand, *refusal.pod).has_value();
   });
 }
 

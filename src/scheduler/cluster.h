@@ -139,7 +139,8 @@ class Cluster {
   static FilterAnswer AnswerOfSent(const Hold& hold, const std::vector<std::string_view>& names);
   // The answer for a pod that fits no node.
   FilterAnswer RefusalBy(const FilterCall& call, const DeviceDemand& demand) const;
-  void KeepRefusal(const FilterCall& call, FilterAnswer& answer, Steady now);
+  void KeepRefusal(const FilterCall& call, const DeviceDemand& demand, FilterAnswer& answer,
+                   Steady now);
   // The node's devices of one kind.
   static std::span<const CandidateDevice> DevicesOf(const NodeState& node, uint8_t kind);
   Fit FitOn(const NodeState* node, const DeviceDemand& demand) const;

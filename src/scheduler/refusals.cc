@@ -18,8 +18,8 @@ std::string TextOf(const RefusalGroups& groups) {
   return fmt::format("none of {} nodes fits: {}", nodes, text);
 }
 
-bool Refusals::Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGroups groups,
-                   Steady now) {
+bool Refusals::Put(kube::PodPtr pod, DeviceDemand demand, std::vector<std::string> nodes,
+                   RefusalGroups groups, Steady now) {
   std::ranges::sort(nodes);
   // Thousands of pods usually have the same thousands of candidate nodes, so they share one list.
   if (nodes_ == nullptr || *nodes_ != nodes) {
@@ -29,6 +29,7 @@ bool Refusals::Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGrou
   const bool first = refusal.pod == nullptr;
   const bool news = first || TextOf(refusal.groups) != TextOf(groups);
   refusal.pod = std::move(pod);
+  refusal.demand = std::move(demand);
   refusal.nodes = nodes_;
   refusal.groups = std::move(groups);
   refusal.when = now;
@@ -53,7 +54,7 @@ std::vector<Refusal*> Refusals::ByAge() {
 }
 
 std::vector<kube::PodPtr> Refusals::ToWake(
-    Steady now, const std::function<bool(const kube::Pod& pod, const std::string& node)>& fits) {
+    Steady now, const std::function<bool(const Refusal& refusal, const std::string& node)>& fits) {
   std::vector<kube::PodPtr> woken;
   Changes later = std::exchange(fresh_, {});
   const std::vector<Refusal*> refusals = ByAge();
@@ -61,7 +62,7 @@ std::vector<kube::PodPtr> Refusals::ToWake(
     for (Refusal* refusal : refusals) {
       if (refusal->change >= change) continue;
       if (!std::ranges::binary_search(*refusal->nodes, node)) continue;
-      if (!fits(*refusal->pod, node)) continue;
+      if (!fits(*refusal, node)) continue;
       later.emplace(node, change);  // kept until kube-scheduler retries the pod
       if (now < refusal->rest) continue;
       refusal->rest = now + refusal->pauses.Failed();

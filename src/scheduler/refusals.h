@@ -16,6 +16,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "kube/objects/pod.h"
+#include "placement/device_choice.h"
 
 namespace tessera::scheduler {
 
@@ -42,6 +43,7 @@ struct Refusal {
   static constexpr Backoff kPauses{Duration(2'000), Duration(120'000)};
 
   kube::PodPtr pod;
+  DeviceDemand demand{};  // the pod's; its annotations cost too much to read for each node
   std::shared_ptr<const std::vector<std::string>> nodes;  // nodes of the Filter call, sorted
   RefusalGroups groups{};
   Steady when{};
@@ -54,7 +56,8 @@ struct Refusal {
 class Refusals {
  public:
   // Returns whether the reasons differ from the last refusal's.
-  bool Put(kube::PodPtr pod, std::vector<std::string> nodes, RefusalGroups groups, Steady now);
+  bool Put(kube::PodPtr pod, DeviceDemand demand, std::vector<std::string> nodes,
+           RefusalGroups groups, Steady now);
   void Erase(const std::string& uid) { refused_.erase(uid); }
   // Null if the pod is not refused.
   const Refusal* Find(const std::string& uid) const;
@@ -68,7 +71,7 @@ class Refusals {
   // considered only at the second call after it, so kube-scheduler has time to retry by itself. A
   // woken pod pauses before its next wake-up.
   std::vector<kube::PodPtr> ToWake(
-      Steady now, const std::function<bool(const kube::Pod& pod, const std::string& node)>& fits);
+      Steady now, const std::function<bool(const Refusal& refusal, const std::string& node)>& fits);
 
  private:
   using Changes = std::map<std::string, uint64_t>;  // number of the latest change, by node

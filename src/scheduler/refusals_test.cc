@@ -17,14 +17,14 @@ class RefusalsTest : public ::testing::Test {
   bool Refuse(const std::string& pod, const Names& nodes = {"b", "a"},
               const std::string& why = "no memory") {
     clock_.Advance(Duration(1));
-    return refusals_.Put(std::make_shared<const kube::Pod>(kube::Pod{.uid = pod, .name = pod}),
+    return refusals_.Put(std::make_shared<const kube::Pod>(kube::Pod{.uid = pod, .name = pod}), {},
                          nodes, {{why, {.count = nodes.size(), .nodes = nodes}}}, clock_.Now());
   }
   Names Woken() {
     clock_.Advance(kPause);
     Names names;
-    const auto fits = [this](const kube::Pod& pod, const std::string& node) {
-      return fits_.contains(pod.name + " " + node);
+    const auto fits = [this](const Refusal& refusal, const std::string& node) {
+      return fits_.contains(refusal.pod->name + " " + node);
     };
     for (const auto& pod : refusals_.ToWake(clock_.Now(), fits)) {
       names.push_back(pod->name);

@@ -161,7 +161,7 @@ Result<DeviceDemand> Vendors::DemandOf(const kube::Pod& pod, const Policies& pol
   const bool weighed = weights != pod.annotations.end();
   DeviceDemand demand{
       .containers = TRY(AskingContainersOf(pod, rules)),
-      .selector = hami::SelectorOf(pod, vendor),
+      .selector = TRY(hami::SelectorOf(pod, vendor)),
       .policy = hami::DevicePolicyOf(policy.empty() ? std::string_view(policies.device) : policy,
                                      hami::WantsOneNuma(pod, vendor)),
       .weights = weighed ? TRY(hami::ScoreWeightsOf(weights->second)) : policies.weights,

@@ -320,6 +320,7 @@ TEST(ShareIds, LeadBackWhereAnEscapeCompletesAUuid) {
   const std::string rest = "1f1d3c-5f0e-4a1b-9c55-0d2f6b1e7a42";
   EXPECT_EQ(Divided({}, {"%" + rest + "-7"}), (Ids{"%25" + rest + "%2D7"}));
   EXPECT_EQ(DeviceOfShare("%25" + rest + "%2D7"), "%" + rest + "-7");
+  EXPECT_EQ(Divided({}, {"::" + rest + "-7"}), (Ids{":%3A" + rest + "%2D7"}));
 }
 
 TEST(ShareIds, AreUniqueAndLeadBackForAnyDeviceIds) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,8 +111,7 @@ void WarnOfNodeChoices(const NewPod& pod, std::vector<std::string>& warnings) {
 void WarnOfIds(const NewPod& pod, const DeviceRules& rules, std::vector<std::string>& warnings) {
   const std::string* ids = Annotation(pod, rules.vendor->use_id);
   if (ids == nullptr) return;
-  const std::vector<std::string> list = hami::ListIn(*ids);
-  const size_t named = std::set<std::string>(list.begin(), list.end()).size();
+  const size_t named = hami::ListIn(*ids).size();
   for (const NewContainer& container : pod.containers) {
     const auto request = RequestOf(container.asked, rules.requests);
     if (named == 0 || !request || static_cast<size_t>(request->count) <= named) continue;

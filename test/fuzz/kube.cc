@@ -58,19 +58,21 @@ void CheckPod(const tessera::json::Value& object) {
   const auto pod = kube::ReadPod(object, {.keys = {""}, .resource = all, .variable = all});
   const auto part = kube::ReadPod(object, {.keys = {"a"}, .resource = few, .variable = few});
   Require(pod || !pod.error().message.empty(), "a refusal says why");
-  if (!pod || !pod->excess.empty()) return;  // of a larger pod, some of the rest is unread
+  if (!pod) return;
+  Require(pod->KubeletUid() == kube::KubeletUidIn(object), "a pod has one UID");
+  Require(!pod->KubeletUid().empty(), "a pod has a UID");
+  Require(pod->pod_namespace + "/" + pod->name == kube::ObjectKeyIn(object), "a pod has one name");
+  for (const kube::Container& container : pod->containers) {
+    Require(!container.name.empty(), "a container has a name");
+  }
+  if (!pod->excess.empty()) return;  // of a larger pod, some of the rest is unread
   CheckForm(object);
   // After a text that is too long, the rest of a pod that asks for nothing is unread.
   Require(part.has_value() || pod->containers.empty(), "what is not asked for breaks nothing");
   if (!part) return;
-  Require(pod->KubeletUid() == kube::KubeletUidIn(object), "a pod has one UID");
-  Require(!pod->KubeletUid().empty() && pod->KubeletUid() == part->KubeletUid(), "a pod has a UID");
-  Require(pod->pod_namespace + "/" + pod->name == kube::ObjectKeyIn(object), "a pod has one name");
+  Require(pod->KubeletUid() == part->KubeletUid(), "its UID is always read");
   const size_t containers = part->containers.size();
   Require(containers == 0 || containers == pod->containers.size(), "all of who asks, or none");
-  for (const kube::Container& container : pod->containers) {
-    Require(!container.name.empty(), "a container has a name");
-  }
   for (size_t i = 0; i < containers; ++i) {
     Require(part->containers[i].limits.size() <= pod->containers[i].limits.size(), "part is less");
     for (const auto& [name, value] : part->containers[i].limits) {

@@ -213,6 +213,12 @@ class Translation {
       exclude.push_back({.index = std::to_string(index)});
       keys.emplace_back("index");
     }
+    if (exclude.size() > NvidiaConfig::kMostSelectors) {
+      findings_.Report(
+          Reason::kConfigBadValue, kFilter,
+          fmt::format("has {} GPUs; it may have {}", exclude.size(), NvidiaConfig::kMostSelectors));
+      return;
+    }
     for (size_t i = 0; i < result_.config.resources.size(); ++i) {
       result_.config.resources[i].kind.As<NvidiaConfig>()->exclude = exclude;
       for (size_t j = 0; j < keys.size(); ++j) {

@@ -82,6 +82,16 @@ TEST(HamiTranslate, GpusThatAreFilteredAreLeftOutOfEveryResource) {
             "3  # config.json, nodeconfig[0]");
 }
 
+TEST(HamiTranslate, AFilterOfTooManyGpusIsRefused) {
+  std::string indices = "0";
+  for (int i = 1; i < 65; ++i) indices += "," + std::to_string(i);
+  const std::string told =
+      Told({.yaml = "nvidia: {}\n",
+            .json = R"({"nodeconfig":[{"name":"worker-1","filterdevices":{"index":[)" + indices +
+                    "]}}]}"});
+  EXPECT_TRUE(told.ends_with("filterdevices has 65 GPUs; it may have 64\n")) << told;
+}
+
 TEST(HamiTranslate, MigDevicesKeepTheirPlainResources) {
   const Config config = Good({.words = {"--mig-strategy=mixed"}});
   ASSERT_EQ(config.resources.size(), 2u);

@@ -160,12 +160,13 @@ class Translation {
     family.kind.As<NvidiaConfig>()->mig = profiles;
     constexpr std::string_view kFirst = "resources[0]";
     const std::set<std::string> own = {".name", ".policy", ".replicas", ".onePerContainer"};
-    for (const auto& [path, source] : std::map(result_.sources)) {
-      if (!path.starts_with(kFirst)) continue;
-      const std::string key = path.substr(kFirst.size());
-      if (own.contains(key)) continue;
-      result_.sources[at + key] = source;
+    std::vector<std::pair<std::string, std::string>> copies;
+    for (auto it = result_.sources.lower_bound(std::string(kFirst));
+         it != result_.sources.end() && it->first.starts_with(kFirst); ++it) {
+      const std::string key = it->first.substr(kFirst.size());
+      if (!own.contains(key)) copies.emplace_back(at + key, it->second);
     }
+    for (auto& [path, source] : copies) result_.sources[path] = std::move(source);
     Note(at + ".name", "flags.migStrategy");
     Note(at + ".nvidia.mig", "flags.migStrategy");
     return result_.config.resources.emplace_back(std::move(family));
@@ -319,6 +320,7 @@ class Translation {
         TellNoXid(variable, std::to_string(number));
         continue;
       }
+      Note("resources[0].nvidia.xids", variable);
       const std::string at = fmt::format("resources[0].nvidia.xids[{}]", kind.xids.size());
       kind.xids.push_back({.xid = static_cast<int>(number), .xid_class = xid_class});
       Note(at + ".xid", variable);
@@ -418,6 +420,11 @@ class Translation {
       } else if (shared.replicas > most) {
         findings_.Report(Reason::kConfigBadValue, at + ".replicas",
                          fmt::format("is {}; at most {} are served", shared.replicas, most));
+      } else if (is_mig && result_.config.resources.size() + 1 >= kMostResources) {
+        findings_.Report(
+            Reason::kConfigBadValue, at,
+            fmt::format("is one resource too many: at most {} are served", kMostResources));
+        return;
       } else if (is_mig) {
         const std::string suffix = shared.rename.empty() ? "" : ".shared";
         Share(AddFamily(shared.name.substr(kMig.size()), suffix),

@@ -11,9 +11,8 @@
 namespace tessera::config::rdma_shared {
 namespace {
 
-// Of a selector, and of a file, whose translation has room for that many.
-constexpr size_t kMostEntries = 1024;
-constexpr size_t kMostInFile = 4096;
+// A translation of more is larger than a configuration may be.
+constexpr size_t kMostInFile = 2048;
 
 std::string InLowerCase(std::string_view text) {
   std::string lower(text);
@@ -120,11 +119,17 @@ std::string NameIn(const Fields& fields, std::string_view default_prefix) {
 }
 
 std::optional<json::Array> SelectOf(const std::vector<Alternatives>& all, File& file) {
+  size_t product = 1;
+  for (const Alternatives& one : all) {
+    product *= std::max(one.values.size(), size_t{1});
+    if (product > kMostEntries) return std::nullopt;
+  }
+  const bool is_every =
+      std::ranges::all_of(all, &std::vector<std::string>::empty, &Alternatives::values);
+  if (!is_every && product > kMostInFile - file.entries) return std::nullopt;
   std::vector<json::Object> entries(1);
   for (const Alternatives& one : all) {
     if (one.values.empty()) continue;
-    const size_t most = std::min(kMostEntries, kMostInFile - file.entries);
-    if (entries.size() * one.values.size() > most) return std::nullopt;
     std::vector<json::Object> more;
     for (const json::Object& entry : entries) {
       for (const std::string& value : one.values) {

@@ -59,8 +59,10 @@ struct Alternatives {
   std::string key{};
   std::vector<std::string> values{};
 };
+// Of a resource.
+inline constexpr size_t kMostEntries = 1024;
 inline constexpr std::string_view kTooManyEntries =
-    "has too many combinations: a selector has at most 1024, a file 4096; use fewer values";
+    "has too many combinations: a resource has at most 1024, a file 2048; use fewer values";
 // Entries of `select` for all combinations: within a key one value, among keys all. A key without
 // values is left out. Nothing: there are too many, with those of the file before it.
 std::optional<json::Array> SelectOf(const std::vector<Alternatives>& all, File& file);

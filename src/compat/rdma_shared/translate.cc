@@ -56,7 +56,7 @@ std::optional<Resource> ResourceOf(const Fields& fields, File& file) {
                                       : Selectors(*selectors, fields.PathOf("selectors"), file);
   const auto select = SelectOf(all, file);
   if (!select) {
-    fields.Report("selectors", std::string(kTooManyEntries));
+    fields.Report(selectors == nullptr ? "devices" : "selectors", std::string(kTooManyEntries));
   } else if (select->empty()) {
     fields.Report("selectors", "is empty: name at least one value, such as a vendor");
   }

@@ -90,6 +90,15 @@ TEST(RdmaSharedTranslate, CardsThatTwoResourcesMayMatchAreTold) {
       "the plugin gives them to both\n");
 }
 
+TEST(RdmaSharedTranslate, OneKeyWithoutACommonValueKeepsCardsApart) {
+  EXPECT_EQ(Told(R"({"configList": [
+      {"resourceName": "a", "rdmaHcaMax": 2,
+       "selectors": {"vendors": ["8086", "15b3"], "drivers": ["x", "y"]}},
+      {"resourceName": "b", "rdmaHcaMax": 2,
+       "selectors": {"vendors": ["15b3", "14e4"], "drivers": ["z", "w"]}}]})"),
+            "");
+}
+
 TEST(RdmaSharedTranslate, AResourceForNoContainerIsLeftOut) {
   const std::string text =
       R"({"configList": [{"resourceName": "a", "rdmaHcaMax": 0, "devices": ["ib0"]},
@@ -147,23 +156,23 @@ TEST(RdmaSharedTranslate, TooManyCombinationsAreRefused) {
       Told(R"({"configList": [{"resourceName": "a", "rdmaHcaMax": 1, "selectors":
       {"drivers": [)" +
            many + R"(], "ifNames": [)" + many + "]}}]}"),
-      "configList[0].selectors has too many combinations: a selector has at most 1024, a file "
-      "4096; use fewer values\n");
+      "configList[0].selectors has too many combinations: a resource has at most 1024, a file "
+      "2048; use fewer values\n");
 }
 
 TEST(RdmaSharedTranslate, TooManyCombinationsOfAFileAreRefused) {
   std::string values;
   for (int i = 0; i < 32; ++i) values += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\"";
   std::string text = R"({"configList": [)";
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 3; ++i) {
     text += fmt::format(
         R"({}{{"resourceName": "r{}", "rdmaHcaMax": 2,
             "selectors": {{"vendors": ["{}"], "drivers": [{}], "ifNames": [{}]}}}})",
         i == 0 ? "" : ",", i, i, values, values);
   }
   EXPECT_EQ(Told(text + "]}"),
-            "configList[4].selectors has too many combinations: a selector has at most 1024, a "
-            "file 4096; use fewer values\n");
+            "configList[2].selectors has too many combinations: a resource has at most 1024, a "
+            "file 2048; use fewer values\n");
 }
 
 }  // namespace

@@ -123,15 +123,21 @@ json::Object SectionOf(const Fields& resource, bool is_network, File& file) {
   }
   const Node* const node = resource.Find("selectors");
   std::vector<Selector> selectors;
+  size_t entries = 0;
   const auto add = [&](const Node& one, const std::string& at) {
     auto selector = SelectorOf(one, at, is_network, file);
-    if (selector) selectors.push_back(*std::move(selector));
+    if (!selector) return;
+    entries += selector->entries.size();
+    selectors.push_back(*std::move(selector));
   };
   if (node != nullptr && node->IsSequence()) {
     size_t index = 0;
     for (const Node& one : node->items) add(one, fmt::format("{}[{}]", path, index++));
   } else if (node != nullptr) {
     add(*node, path);
+  }
+  if (entries > rdma_shared::kMostEntries) {
+    resource.Report("selectors", std::string(rdma_shared::kTooManyEntries));
   }
   if (HasAll(selectors) && !AreAlike(selectors)) {
     resource.Report("selectors",

@@ -139,6 +139,16 @@ TEST(SriovFlags, CdiHasNoEffectAndIsTold) {
             "[config-bad-value]\n");
 }
 
+TEST(SriovTranslate, TooManyCombinationsOfAResourceAreRefused) {
+  std::string values;
+  for (int i = 0; i < 600; ++i) values += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\"";
+  const std::string selector = R"({"vendors": [)" + values + "]}";
+  EXPECT_EQ(Told(R"({"resourceList": [{"resourceName": "a", "selectors": [)" + selector + "," +
+                 selector + "]}]}"),
+            "resourceList[0].selectors has too many combinations: a resource has at most 1024, a "
+            "file 2048; use fewer values\n");
+}
+
 TEST(SriovTranslate, AFileThatIsNoObjectIsTold) {
   EXPECT_EQ(Told("7"), "the file takes an object of keys\n");
   EXPECT_EQ(Told("{}"), "resourceList is missing: it lists the resources\n");

@@ -82,6 +82,8 @@ struct Resource {
   bool operator==(const Resource&) const = default;
 };
 
+inline constexpr size_t kMostResources = 256;
+
 struct Config {
   KubeletConfig kubelet;
   HealthConfig health;

@@ -18,20 +18,34 @@ std::string Around(const std::string& path) {
   return end == std::string::npos ? "" : path.substr(0, end);
 }
 
+bool IsDuplicate(const Problem& problem) {
+  return problem.reason == Reason::kConfigDuplicate;
+}
+
 }  // namespace
 
 Findings::Findings(const Document& document) : document_(document) {
-  for (const Problem& problem : document.problems()) Add(problem);
+  for (const Problem& problem : document.problems()) {
+    if (!IsDuplicate(problem)) Add(problem);
+  }
 }
 
 void Findings::TolerateDuplicates() {
-  for (Problem& problem : errors_) {
-    if (problem.reason != Reason::kConfigDuplicate) continue;
+  tolerates_duplicates_ = true;
+  size_t left_out = 0;
+  for (Problem problem : document_.problems()) {
+    if (!IsDuplicate(problem)) continue;
+    if (warnings_.size() >= kMaxErrors) {
+      ++left_out;
+      continue;
+    }
     if (!problem.text.empty()) problem.message += "; the last one counts";
-    warnings_.push_back(std::move(problem));
+    AddWarning(std::move(problem));
   }
-  std::erase_if(errors_,
-                [](const Problem& problem) { return problem.reason == Reason::kConfigDuplicate; });
+  if (left_out == 0) return;
+  AddWarning({.reason = Reason::kConfigDuplicate,
+              .origin = document_.name(),
+              .message = fmt::format("{} more", Count(left_out, "repeated key"))});
 }
 
 void Findings::SetInFile(const std::string& path, const Node& at, bool good) {
@@ -101,17 +115,26 @@ void Findings::Warn(Reason reason, const std::string& path, std::string_view mes
 
 std::vector<Problem> Findings::SortedErrors() const {
   std::vector<Problem> sorted = errors_;
+  size_t left_out = left_out_;
+  for (const Problem& problem : document_.problems()) {
+    if (tolerates_duplicates_ || !IsDuplicate(problem)) continue;
+    if (sorted.size() < kMaxErrors) {
+      sorted.push_back(problem);
+    } else {
+      ++left_out;
+    }
+  }
   const auto place = [](const Problem& problem) {
     return std::pair(problem.line == 0 ? std::numeric_limits<int>::max() : problem.line,
                      problem.column);
   };
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
-  if (left_out_ > 0) {
+  if (left_out > 0) {
     Problem rest;
     rest.reason = sorted.front().reason;
     rest.origin = document_.name();
-    rest.message = fmt::format("{} more", Count(left_out_, "error"));
+    rest.message = fmt::format("{} more", Count(left_out, "error"));
     sorted.push_back(std::move(rest));
   }
   return sorted;

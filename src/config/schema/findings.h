@@ -18,8 +18,7 @@ class Findings {
   // `document` outlives it; its problems are the first errors.
   explicit Findings(const Document& document);
 
-  // Turns duplicate keys into warnings, as programs that accept such a file do. Call it before
-  // anything is read.
+  // Turns duplicate keys into warnings, as programs that accept such a file do.
   void TolerateDuplicates();
 
   // Notes that this node of the file sets `path`; `good`: its value could be used.
@@ -63,9 +62,10 @@ class Findings {
 
   const Document& document_;
   std::map<std::string, Place> places_;
-  std::vector<Problem> errors_;
+  std::vector<Problem> errors_;  // without the document's duplicates
   std::vector<Problem> warnings_;
   size_t left_out_ = 0;
+  bool tolerates_duplicates_ = false;
 };
 
 }  // namespace tessera::config

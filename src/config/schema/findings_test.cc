@@ -70,5 +70,39 @@ TEST_F(FindingsTest, WhatIsBeyondTheLimitIsCounted) {
   EXPECT_EQ(findings_.SortedErrors().back().message, "7 errors more");
 }
 
+TEST(Findings, DuplicatesThatAreToleratedLeaveNoError) {
+  std::string text;
+  for (size_t i = 0; i < Findings::kMaxErrors + 7; ++i) text += "version: v1\n";
+  const Document document = Document::Parse("t.yaml", text);
+  Findings findings(document);
+  findings.TolerateDuplicates();
+  EXPECT_EQ(Text(findings.SortedErrors()), "");
+  ASSERT_EQ(findings.warnings().size(), Findings::kMaxErrors + 1);
+  EXPECT_EQ(findings.warnings().back().message, "6 repeated keys more");
+  EXPECT_EQ(findings.warnings().front().message,
+            "key 'version' is repeated; the first is on line 1; the last one counts");
+}
+
+TEST(Findings, DuplicatesBeyondTheLimitAreCounted) {
+  std::string text;
+  for (size_t i = 0; i < Findings::kMaxErrors + 8; ++i) text += "version: v1\n";
+  const Document document = Document::Parse("t.yaml", text);
+  const std::vector<Problem> errors = Findings(document).SortedErrors();
+  EXPECT_EQ(errors.size(), Findings::kMaxErrors + 1);
+  EXPECT_EQ(errors.back().message, "7 errors more");
+}
+
+TEST(Findings, ErrorsBesideToleratedDuplicatesStay) {
+  const Document document = Document::Parse("t.yaml", "version: v1\nversion: v1\na: *nobody\n");
+  Findings findings(document);
+  findings.Add({.message = "another"});
+  findings.TolerateDuplicates();
+  std::vector<std::string> messages;
+  for (const Problem& problem : findings.SortedErrors()) messages.push_back(problem.message);
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_TRUE(messages[0].starts_with("not valid YAML: nothing before it is named 'nobody'"));
+  EXPECT_EQ(messages[1], "another");
+}
+
 }  // namespace
 }  // namespace tessera::config

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/quote.h"
 #include "base/text.h"
 #include "config/schema/checks.h"
 #include "config/schema/scalar.h"
@@ -195,11 +196,10 @@ std::vector<VendorConfig> ReadVendorBlock(std::string_view name, const Node& blo
 }
 
 std::string LeftOfBlock(std::string_view name, const Node& block) {
-  if (FamilyOfBlock(name).empty()) return std::string(name);
+  if (FamilyOfBlock(name).empty()) return Brief(name);
   if (FamilyOfBlock(name) != "xpu") return "";
   const Node* whole = ValueOf(block, "resourceCountName");
-  return fmt::format("{} of {}", whole == nullptr ? kWholeXpu : std::string_view(whole->scalar),
-                     name);
+  return fmt::format("{} of {}", Brief(whole == nullptr ? kWholeXpu : whole->scalar), name);
 }
 
 }  // namespace tessera::scheduler

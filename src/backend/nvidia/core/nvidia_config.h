@@ -47,6 +47,7 @@ struct NvidiaConfig {
     std::string numa = {};   // the closest NUMA node, a number; empty: any
     bool operator==(const Selector&) const = default;
   };
+  static constexpr size_t kMostSelectors = 64;  // of a list
 
   std::string driver_root = "/";      // the root of the driver's library, as the agent sees it
   std::string host_driver_root = {};  // the same root on the host; empty: the same path

@@ -44,7 +44,10 @@ constexpr auto kSelector =
 
 template <Selectors NvidiaConfig::* Member>
 Key ListOf() {
-  return {.type = Type::kList, .max = 64, .list = BindList(kNvidia, Member), .children = [] {
+  return {.type = Type::kList,
+          .max = NvidiaConfig::kMostSelectors,
+          .list = BindList(kNvidia, Member),
+          .children = [] {
             return std::vector<Key>{
                 {.name = "index",
                  .doc = "NVML's index of the GPU. It may change when a GPU is plugged in.",
