@@ -37,12 +37,7 @@ func (k *kubelet) startAMD(hardware string) *tree {
 
 func (k *kubelet) startAMDWith(hardware, config string) *tree {
 	k.t.Helper()
-	a := k.newAgent(k.t.TempDir())
-	node := &tree{k.t, amdVariable, a.path("node")}
-	node.change(hardware)
-	a.configure(config)
-	a.start()
-	return node
+	return k.startOn(amdVariable, config, hardware)
 }
 
 // nodesOfAMD returns the device nodes of a grant: the common one, then those of each GPU by the

@@ -53,12 +53,7 @@ func (k *kubelet) startAscend(hardware string) *tree {
 // startAscendBy does so with a configuration and changes of the node.
 func (k *kubelet) startAscendBy(configuration string, hardware ...string) *tree {
 	k.t.Helper()
-	a := k.newAgent(k.t.TempDir())
-	node := &tree{k.t, ascendVariable, a.path("node")}
-	node.change(hardware...)
-	a.configure(configuration)
-	a.start()
-	return node
+	return k.startOn(ascendVariable, configuration, hardware...)
 }
 
 // nodesOfAscend returns the device nodes of a grant: each chip's, and the common ones once.

@@ -45,13 +45,7 @@ resources:
 // startFPGA starts an agent on a simulated node, such as "pac".
 func (k *kubelet) startFPGA(hardware, configuration string) *tree {
 	k.t.Helper()
-	a := k.newAgent(k.t.TempDir())
-	node := &tree{k.t, fpgaVariable, a.path("node")}
-	must(k.t, os.MkdirAll(node.directory, 0o755))
-	node.change(hardware)
-	a.configure(configuration)
-	a.start()
-	return node
+	return k.startOn(fpgaVariable, configuration, hardware)
 }
 
 func TestAPortOfAnFPGAIsGivenByTheNameOfItsFunction(t *testing.T) {

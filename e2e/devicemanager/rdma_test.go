@@ -40,12 +40,7 @@ resources:
 // startRDMA starts an agent on the simulated node "two".
 func (k *kubelet) startRDMA() *tree {
 	k.t.Helper()
-	a := k.newAgent(k.t.TempDir())
-	node := &tree{k.t, rdmaVariable, a.path("node")}
-	node.change("two")
-	a.configure(nicVFs)
-	a.start()
-	return node
+	return k.startOn(rdmaVariable, nicVFs, "two")
 }
 
 func TestAVirtualFunctionIsGivenWithItsNodesAndTheSRIOVPluginsVariables(t *testing.T) {
@@ -81,11 +76,7 @@ func TestAPulledCableTakesItsVirtualFunctionsOutUntilItIsBack(t *testing.T) {
 
 func TestContainersShareACardThatTheHostKeeps(t *testing.T) {
 	k := startKubelet(t)
-	a := k.newAgent(t.TempDir())
-	hardware := &tree{t, rdmaVariable, a.path("node")}
-	hardware.change("two")
-	a.configure(sharedNICs)
-	a.start()
+	hardware := k.startOn(rdmaVariable, sharedNICs, "two")
 	k.waitForResource("rdma/hca", "6 of 6")
 
 	cards := []string{"/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"}

@@ -16,6 +16,18 @@ type tree struct {
 	directory string
 }
 
+// startOn starts an agent on a node with simulated hardware: a program's, then changes of it.
+func (k *kubelet) startOn(variable, config string, hardware ...string) *tree {
+	k.t.Helper()
+	a := k.newAgent(k.t.TempDir())
+	node := &tree{k.t, variable, a.path("node")}
+	must(k.t, os.MkdirAll(node.directory, 0o755))
+	node.change(hardware...)
+	a.configure(config)
+	a.start()
+	return node
+}
+
 // change writes the files of the hardware, then changes them: "mi300x", "lose", "3".
 func (n *tree) change(arguments ...string) {
 	n.t.Helper()
